@@ -3,7 +3,7 @@
 use crate::arguments::Reproduce;
 use crate::output_file::OutputFile;
 use crate::present;
-use experiments::{Folder, Options, Progress, Report, STUDY_SCHEMA, Study, StudyReport};
+use experiments::{Folder, Options, Progress, Report};
 use indicatif::{ProgressBar, ProgressStyle};
 use interface::UserError;
 use std::num::NonZero;
@@ -73,17 +73,15 @@ fn run_studies(arguments: &Reproduce, names: &[String]) -> Result<(), UserError>
         bar.set_length(progress.all);
         bar.set_position(progress.done);
     };
-    let done = experiments::run_studies(names, arguments.trials, jobs(arguments), &progress);
+    let report = experiments::run_studies(names, arguments.trials, jobs(arguments), &progress);
     bar.finish_and_clear();
-    let done = done?;
-    let report = StudyReport { schema: STUDY_SCHEMA, studies: done };
+    let report = report?;
     if arguments.json {
         present::json(&report)?;
     } else {
-        let texts: Vec<String> = report.studies.iter().map(experiments::study_text).collect();
-        present::line(texts.join("\n").trim_end())?;
+        present::line(report.text().trim_end())?;
     }
-    report.studies.iter().try_for_each(Study::check)
+    report.check()
 }
 
 /// Progress bar with the number of finished trials, on standard error; hidden unless that is a

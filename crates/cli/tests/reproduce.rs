@@ -146,3 +146,29 @@ fn a_folder_that_cannot_be_written_is_refused_first() {
     let ended = reproduce("reproduce all --trials 1000", Some(file.path()));
     ended.refused(FAILED, &["cannot write", &file.path().display().to_string()]);
 }
+
+#[test]
+fn a_study_of_programs_says_the_same_in_text_and_json() {
+    let words = "reproduce piosim-btio-ranking --trials 1";
+    let shown = reproduce(words, None).done();
+    let report = reproduce(&format!("{words} --json"), None).done().json();
+    assert_eq!(report["schema"], "unisono.study/1");
+    let study = &report["programs"][0];
+    assert_eq!((&study["name"], &study["trials"]), (&"piosim-btio-ranking".into(), &1.into()));
+    let rows = study["rows"].as_array().expect("rows");
+    assert!(!rows.is_empty());
+    for row in rows {
+        let label = row["label"].as_str().expect("a label");
+        let line = shown.text().lines().find(|line| line.starts_with(label)).expect("a line");
+        for cell in row["cells"].as_array().expect("cells") {
+            let seconds = format!("{:.3}", cell["seconds"].as_f64().expect("seconds"));
+            assert!(line.split_whitespace().any(|word| word == seconds), "{line}: {seconds}");
+        }
+    }
+    for claim in study["claims"].as_array().expect("claims") {
+        let text = format!("{}: holds in", claim["claim"].as_str().expect("a claim"));
+        assert!(shown.text().contains(&text), "{text}");
+    }
+    let place = tempfile::tempdir().expect("a folder");
+    reproduce(words, Some(place.path())).refused(USAGE, &["a study has no files"]);
+}

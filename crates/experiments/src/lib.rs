@@ -46,8 +46,8 @@ pub use select::{Only, experiment_names, select};
 pub use simulate::Progress;
 pub use stats::{Improvement, Ratio, Sample};
 pub use studies::{
-    ClaimResult, STUDY_SCHEMA, Study, StudyCell, StudyReport, StudyRow, run_studies, study_names,
-    study_text,
+    ClaimResult, ProgramStudy, ProgramStudyCell, ProgramStudyRow, STUDY_SCHEMA, Study, StudyCell,
+    StudyReport, StudyRow, run_studies, study_names,
 };
 pub use text::text;
 

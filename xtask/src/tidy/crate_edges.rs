@@ -56,7 +56,7 @@ const PERMITTED: [(&str, &[&str]); 21] = [
     ("plot", &[]),
     ("trace", &["interface", "units", "policy"]),
     ("program", &["interface", "trace", "units", "policy"]),
-    ("experiments", &["simulate", "interface", "plot"]),
+    ("experiments", &["simulate", "trace", "interface", "plot"]),
     ("c-api", &["client", "interface", "policy", "trace", "units", "wire"]),
     (
         "cli",

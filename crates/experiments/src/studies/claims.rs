@@ -1,6 +1,7 @@
 //! Claims of a paper, as inequalities that are checked in each row.
 
 use super::row::StudyRow;
+use interface::{ExitCode, UserError};
 use serde::Serialize;
 
 /// A claim, and the rows in which it holds.
@@ -32,15 +33,22 @@ impl ClaimResult {
         rows: &[StudyRow],
         holds: impl Fn(&StudyRow) -> Option<bool>,
     ) -> Self {
-        let answers: Vec<(&StudyRow, bool)> =
-            rows.iter().filter_map(|row| Some((row, holds(row)?))).collect();
-        let exceptions = answers.iter().filter(|(_, holds)| !holds);
-        Self {
-            claim: claim.into(),
-            rows: answers.len(),
-            exceptions: exceptions.map(|(row, _)| row.label.clone()).collect(),
-            known: Vec::new(),
+        Self::of(claim, rows.iter().filter_map(|row| Some((row.label.as_str(), holds(row)?))))
+    }
+
+    /// Collects the rows that a claim is about: the label of each, and true if it holds there.
+    pub(super) fn of<'a>(
+        claim: impl Into<String>,
+        answers: impl Iterator<Item = (&'a str, bool)>,
+    ) -> Self {
+        let (mut rows, mut exceptions) = (0, Vec::new());
+        for (label, holds) in answers {
+            rows += 1;
+            if !holds {
+                exceptions.push(label.to_owned());
+            }
         }
+        Self { claim: claim.into(), rows, exceptions, known: Vec::new() }
     }
 
     /// Notes which exceptions are known.
@@ -61,4 +69,31 @@ impl ClaimResult {
     pub fn is_as_expected(&self) -> bool {
         self.rows > 0 && self.exceptions.len() == self.known.len()
     }
+}
+
+/// Checks that every claim of a study is about some row and holds, but in the rows that are known.
+/// If these have not been recorded, exceptions are no error.
+///
+/// # Errors
+/// The first claim that fails the check.
+pub(super) fn check_claims(
+    study: &str,
+    claims: &[ClaimResult],
+    is_recorded: bool,
+) -> Result<(), UserError> {
+    let unexpected =
+        |claim: &&ClaimResult| claim.rows == 0 || is_recorded && !claim.is_as_expected();
+    let Some(claim) = claims.iter().find(unexpected) else { return Ok(()) };
+    let new = claim.exceptions.iter().filter(|row| !claim.known.contains(row));
+    let new: Vec<&str> = new.map(String::as_str).collect();
+    let cause = match claim.rows {
+        0 => format!("{:?} is about no row", claim.claim),
+        _ => format!("{:?} does not hold in: {}", claim.claim, new.join("; ")),
+    };
+    Err(UserError::new(
+        ExitCode::Failed,
+        format!("a claim of the study {study} does not hold"),
+        cause,
+        "compare with the claims above; a few trials may differ from the usual five",
+    ))
 }

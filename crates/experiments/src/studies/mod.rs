@@ -3,12 +3,18 @@
 
 mod claims;
 mod definition;
+mod piosim_btio;
+mod piosim_btio_deviations;
 mod piosim_caches;
+mod program_study;
+mod program_study_text;
+mod report;
 mod row;
 mod study;
 mod study_text;
 
 pub use claims::ClaimResult;
+pub use program_study::{ProgramStudy, ProgramStudyCell, ProgramStudyRow};
+pub use report::{STUDY_SCHEMA, StudyReport, run_studies, study_names};
 pub use row::{StudyCell, StudyRow};
-pub use study::{STUDY_SCHEMA, Study, StudyReport, run_studies, study_names};
-pub use study_text::study_text;
+pub use study::Study;

@@ -1,24 +1,11 @@
 //! A study and its runs.
 
-use super::claims::ClaimResult;
+use super::claims::{ClaimResult, check_claims};
 use super::definition::{Definition, RowDefinition};
-use super::piosim_caches;
 use super::row::{COOPERATIONS, StudyCell, StudyRow};
-use interface::{Cooperation, ExitCode, UserError};
+use interface::{Cooperation, UserError};
 use serde::Serialize;
 use simulate::{Progress, WorkloadTrial, simulate_workloads};
-
-/// Version of the form of [`StudyReport`].
-pub const STUDY_SCHEMA: &str = "unisono.study/1";
-
-/// Results of studies, as one JSON object.
-#[derive(Clone, Debug, Serialize)]
-pub struct StudyReport {
-    /// [`STUDY_SCHEMA`].
-    pub schema: &'static str,
-    /// Studies, in the order of their definition.
-    pub studies: Vec<Study>,
-}
 
 /// Results of a study.
 #[derive(Clone, Debug, Serialize)]
@@ -40,27 +27,6 @@ pub struct Study {
     /// True if the rows in which claims do not hold have been recorded.
     #[serde(skip)]
     is_checked: bool,
-}
-
-/// Returns the name of every study.
-pub fn study_names() -> Vec<&'static str> {
-    piosim_caches::studies().iter().map(|study| study.name).collect()
-}
-
-/// Runs the studies of these names; others are ignored. `progress` is called after each trial. The
-/// result does not depend on the number of jobs.
-///
-/// # Errors
-/// If a case cannot be simulated, or a simulation fails.
-pub fn run_studies(
-    names: &[String],
-    trials: u32,
-    jobs: usize,
-    progress: &(dyn Fn(Progress) + Sync),
-) -> Result<Vec<Study>, UserError> {
-    let wanted = |study: &Definition| names.iter().any(|name| name == study.name);
-    let studies = piosim_caches::studies().into_iter().filter(wanted);
-    studies.map(|study| study.run(trials, jobs, progress)).collect()
 }
 
 impl Definition {
@@ -99,22 +65,7 @@ impl Study {
     /// # Errors
     /// The first claim that fails the check.
     pub fn check(&self) -> Result<(), UserError> {
-        let is_checked = self.is_checked;
-        let unexpected =
-            |claim: &&ClaimResult| claim.rows == 0 || is_checked && !claim.is_as_expected();
-        let Some(claim) = self.claims.iter().find(unexpected) else { return Ok(()) };
-        let new = claim.exceptions.iter().filter(|row| !claim.known.contains(row));
-        let new: Vec<&str> = new.map(String::as_str).collect();
-        let cause = match claim.rows {
-            0 => format!("{:?} is about no row", claim.claim),
-            _ => format!("{:?} does not hold in: {}", claim.claim, new.join("; ")),
-        };
-        Err(UserError::new(
-            ExitCode::Failed,
-            format!("a claim of the study {} does not hold", self.name),
-            cause,
-            "compare with the claims above; a few trials may differ from the usual five",
-        ))
+        check_claims(self.name, &self.claims, self.is_checked)
     }
 }
 

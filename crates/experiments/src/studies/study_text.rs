@@ -1,10 +1,11 @@
 //! Text form of a study: a table of seconds and disk reads, and the claims.
 
+use super::claims::ClaimResult;
 use super::study::Study;
 use std::fmt::Write;
 
 /// Returns the text of a study for a terminal, ending with a line feed.
-pub fn study_text(study: &Study) -> String {
+pub(super) fn study_text(study: &Study) -> String {
     let mut out = String::new();
     let Study { name, title, source, note, trials, .. } = study;
     let _ = writeln!(out, "{name}: {title}\nsource: {source}\ntrials: {trials}\n{note}\n");
@@ -27,7 +28,13 @@ pub fn study_text(study: &Study) -> String {
         }
         let _ = writeln!(out);
     }
-    for claim in &study.claims {
+    write_claims(&mut out, &study.claims);
+    out
+}
+
+/// Writes a line for each claim.
+pub(super) fn write_claims(out: &mut String, claims: &[ClaimResult]) {
+    for claim in claims {
         let held = claim.rows - claim.exceptions.len();
         let _ = write!(out, "{}: holds in {held} of {} rows", claim.claim, claim.rows);
         for (at, row) in claim.exceptions.iter().enumerate() {
@@ -37,5 +44,4 @@ pub fn study_text(study: &Study) -> String {
         }
         let _ = writeln!(out);
     }
-    out
 }
