@@ -51,18 +51,18 @@ fn show(calibration: &Calibration) -> Result<(), UserError> {
 
 fn heading() -> Result<(), UserError> {
     present::line(&format!(
-        "{:<8} {:>8} {:<14} {:>7} {:>9} {:>19} {:>9} {:>7}",
-        "pattern", "record", "strategy", "servers", "real s", "least to most", "simulated", "error"
+        "{:<8} {:>8} {:>9} {:<14} {:>9} {:>19} {:>9} {:>7}",
+        "pattern", "record", "file", "access", "real s", "least to most", "simulated", "error"
     ))
 }
 
 fn row(residual: &Residual) -> String {
     format!(
-        "{:<8} {:>8} {:<14} {:>7} {:>9.4} {:>9.4} {:>9.4} {:>9.4} {:>+6.1}%",
+        "{:<8} {:>8} {:>9} {:<14} {:>9.4} {:>9.4} {:>9.4} {:>9.4} {:>+6.1}%",
         residual.pattern,
         residual.record_bytes,
-        residual.strategy,
-        residual.servers,
+        residual.file_bytes,
+        residual.access,
         residual.real_seconds,
         residual.real_least,
         residual.real_most,

@@ -208,7 +208,10 @@ fn a_trace_of_btio_is_made() {
         assert_eq!(writes["calls"], calls, "{mode}");
     }
     let wrong = place.path("wrong");
-    run(make("full", "8", &wrong)).refused(USAGE, &["8 ranks are no square", "1 to 4"]);
+    let command = make("full", "8", &wrong);
+    let ended = run(command);
+    assert!(ended.error.contains("a square of 1 to 4"), "{}", ended.error);
+    ended.refused(USAGE, &["8 ranks are no square"]);
     run(make("simple", "25", &wrong)).refused(USAGE, &["fewer than 3 of 12 points"]);
     assert!(!wrong.exists());
 }

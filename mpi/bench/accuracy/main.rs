@@ -24,8 +24,8 @@ use units::SplitMix64;
 struct Options {
     /// Repeats of patterns, and of programs.
     repeats: [u32; 2],
-    /// Only cases whose names begin so.
-    only: String,
+    /// Only cases whose names begin with one of these; none: all.
+    only: Vec<String>,
     /// A calibration that is there; none: one is made.
     scenario: Option<PathBuf>,
     /// Folder of the results.
@@ -39,7 +39,7 @@ struct Options {
 impl Options {
     fn read() -> Result<Self, String> {
         let output = built().parent().unwrap_or(Path::new(".")).join("accuracy");
-        let (only, scenario) = (String::new(), None);
+        let (only, scenario) = (Vec::new(), None);
         let mut options =
             Self { repeats: [11, 5], only, scenario, output, again: false, publishes: false };
         let mut words = std::env::args().skip(1);
@@ -49,7 +49,7 @@ impl Options {
             match word.as_str() {
                 "--pattern-repeats" => options.repeats[0] = number(value()?)?,
                 "--repeats" => options.repeats[1] = number(value()?)?,
-                "--only" => options.only = value()?,
+                "--only" => options.only.push(value()?),
                 "--scenario" => options.scenario = Some(value()?.into()),
                 "--output" => options.output = value()?.into(),
                 "--again" => options.again = true,
@@ -61,6 +61,10 @@ impl Options {
             false => Ok(options),
             true => Err("a case is measured at least once".to_owned()),
         }
+    }
+
+    fn asks_for(&self, case: &Case) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| case.name.starts_with(only))
     }
 }
 
@@ -262,7 +266,7 @@ fn measurement(seconds: &[f64]) -> Measurement {
 
 fn measure_patterns(bench: &Bench, options: &Options) -> Vec<Row> {
     let cases: Vec<(Case, Setting)> =
-        patterns().into_iter().filter(|(case, _)| case.name.starts_with(&options.only)).collect();
+        patterns().into_iter().filter(|(case, _)| options.asks_for(case)).collect();
     cases.iter().for_each(|(case, _)| bench.make_pattern(case));
     let mut real = vec![Vec::new(); cases.len()];
     for round in 0..options.repeats[0] {
@@ -289,29 +293,31 @@ fn measure_patterns(bench: &Bench, options: &Options) -> Vec<Row> {
     cases.into_iter().zip(real).map(row).collect()
 }
 
-/// Measures all programs, then all patterns.
-fn measure(bench: &Bench, options: &Options) -> [Vec<Row>; 2] {
+/// Measures all programs, then all patterns. The programs that are done are on the disk after each
+/// one, for `--again` after an interruption.
+fn measure(bench: &Bench, options: &Options) -> Result<[Residuals; 2], String> {
     let mut rows = Vec::new();
-    for case in recorded().iter().filter(|case| case.name.starts_with(&options.only)) {
+    for case in recorded().iter().filter(|case| options.asks_for(case)) {
         println!("program {}", case.name);
         let measured = bench.measure(case, options.repeats[1]);
         for row in &measured {
             println!("  {}", page::line(row));
         }
         rows.extend(measured);
+        save(&options.output, RESIDUALS, &residuals(rows.clone()))?;
     }
-    [rows, measure_patterns(bench, options)]
+    Ok([residuals(rows), residuals(measure_patterns(bench, options))])
 }
 
-/// Simulates once more what was measured before.
-fn simulate_again(bench: &Bench, folder: &Path) -> Result<[Vec<Row>; 2], String> {
+/// Simulates once more what was measured before, perhaps on another machine.
+fn simulate_again(bench: &Bench, folder: &Path) -> Result<[Residuals; 2], String> {
     let patterns = patterns().into_iter().map(|(case, _)| case);
     let cases: Vec<Case> = recorded().into_iter().chain(patterns).collect();
-    let read = |file: &str| -> Result<Vec<Row>, String> {
+    let read = |file: &str| -> Result<Residuals, String> {
         let text = std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string())?;
-        let residuals: Residuals =
-            serde_json::from_str(&text).map_err(|error| error.to_string())?;
-        Ok(residuals.rows.into_iter().map(|row| bench.again(row, &cases)).collect())
+        let found: Residuals = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        let rows = found.rows.into_iter().map(|row| bench.again(row, &cases)).collect();
+        Ok(Residuals { rows, ..found })
     };
     Ok([read(RESIDUALS)?, read(PATTERNS)?])
 }
@@ -320,6 +326,18 @@ fn simulate_again(bench: &Bench, folder: &Path) -> Result<[Vec<Row>; 2], String>
 const RESIDUALS: &str = "residuals.json";
 const PATTERNS: &str = "patterns.json";
 
+/// Rows with what was the same for all of them.
+fn residuals(rows: Vec<Row>) -> Residuals {
+    let (schema, machine) = (Residuals::SCHEMA.to_owned(), page::machine());
+    Residuals { schema, machine, ranks: RANKS, rows }
+}
+
+fn save(folder: &Path, file: &str, residuals: &Residuals) -> Result<(), String> {
+    let path = folder.join(file);
+    std::fs::write(&path, page::lines(residuals))
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
 fn run(options: &Options) -> Result<(), String> {
     let told = |error: std::io::Error| error.to_string();
     std::fs::create_dir_all(&options.output).map_err(told)?;
@@ -327,25 +345,15 @@ fn run(options: &Options) -> Result<(), String> {
     let bench = Bench::new(options);
     let [rows, patterns] = match options.again {
         true => simulate_again(&bench, &options.output)?,
-        false => measure(&bench, options),
+        false => measure(&bench, options)?,
     };
-    let residuals = |rows| Residuals {
-        schema: Residuals::SCHEMA.to_owned(),
-        machine: page::machine(),
-        ranks: RANKS,
-        rows,
-    };
-    let (residuals, patterns) = (residuals(rows), residuals(patterns));
-    let pattern_text = page::lines(&patterns);
-    std::fs::write(options.output.join(PATTERNS), pattern_text).map_err(told)?;
-    let page = page::page(&residuals, &patterns.rows, options.repeats);
-    let text = page::lines(&residuals);
+    let page = page::page(&rows, &patterns.rows, options.repeats);
+    save(&options.output, PATTERNS, &patterns)?;
+    save(&options.output, RESIDUALS, &rows)?;
     std::fs::write(options.output.join("accuracy.md"), &page).map_err(told)?;
-    std::fs::write(options.output.join(RESIDUALS), &text).map_err(told)?;
     if options.publishes {
         std::fs::write(root().join("docs/accuracy.md"), &page).map_err(told)?;
-        let published = root().join("crates/measure/src/accuracy/residuals.json");
-        std::fs::write(published, &text).map_err(told)?;
+        save(&root().join("crates/measure/src/accuracy"), RESIDUALS, &rows)?;
     }
     println!("{page}\naccuracy: results are in {}", options.output.display());
     Ok(())

@@ -110,7 +110,8 @@ mod tests {
         let residual = |seconds: f64| Residual {
             pattern: "rb".to_owned(),
             record_bytes: 8,
-            strategy: "disk-directed".to_owned(),
+            file_bytes: 1,
+            access: "disk-directed".to_owned(),
             servers: 1,
             ranks: 1,
             real_seconds: seconds,

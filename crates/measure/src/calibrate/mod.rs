@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use units::MIB;
 
 /// Name and version of the form of a calibration's report.
-const SCHEMA: &str = "unisono.calibration/3";
+const SCHEMA: &str = "unisono.calibration/4";
 
 /// A calibration.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

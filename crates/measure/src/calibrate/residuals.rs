@@ -20,8 +20,10 @@ pub struct Residual {
     pub pattern: String,
     /// Bytes of a record.
     pub record_bytes: u64,
-    /// Strategy.
-    pub strategy: String,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Strategy of collective transfers, or `independent`.
+    pub access: String,
     /// Number of servers.
     pub servers: u32,
     /// Number of ranks.
@@ -50,34 +52,52 @@ pub(super) struct Case {
     record_bytes: u64,
     strategy: Strategy,
     servers: u32,
+    file_bytes: u64,
+    transfers: u32,
+    is_independent: bool,
 }
 
-const fn case(pattern: &'static str, record_bytes: u64, strategy: Strategy, servers: u32) -> Case {
-    Case { pattern, record_bytes, strategy, servers }
+const fn case(pattern: &'static str, record_bytes: u64, strategy: Strategy) -> Case {
+    let (servers, file_bytes, transfers) = (2, 64 * MIB, 48);
+    let is_independent = false;
+    Case { pattern, record_bytes, strategy, servers, file_bytes, transfers, is_independent }
 }
 
-/// Programs that the load is fitted to.
+/// A program that moves a file of 1 MiB so often that messages decide.
+const fn small(pattern: &'static str, transfers: u32, strategy: Strategy) -> Case {
+    Case { file_bytes: MIB, transfers, ..case(pattern, 8 * KIB, strategy) }
+}
+
+/// A program each of whose ranks moves 8 KiB by itself at a time.
+const fn independent(pattern: &'static str, transfers: u32) -> Case {
+    let (is_independent, file_bytes) = (true, 8 * KIB * RANKS as u64);
+    Case { is_independent, file_bytes, ..small(pattern, transfers, Strategy::DiskDirected) }
+}
+
+/// Programs that the loads are fitted to.
 pub(super) const FITTED: [Case; 4] = [
-    case("rc", 64 * KIB, Strategy::DiskDirected, 2),
-    case("wb", MIB, Strategy::DiskDirected, 2),
-    case("rcc", 1024, Strategy::TwoPhase, 2),
-    case("wb", MIB, Strategy::TwoPhase, 2),
+    case("rc", 64 * KIB, Strategy::DiskDirected),
+    case("wb", MIB, Strategy::DiskDirected),
+    case("rcc", 1024, Strategy::TwoPhase),
+    case("wb", MIB, Strategy::TwoPhase),
 ];
 
-/// Programs that have no part in any parameter: three patterns by two strategies.
-pub(super) const CHECKED: [Case; 6] = [
-    case("rb", MIB, Strategy::DiskDirected, 2),
-    case("rc", 8, Strategy::DiskDirected, 2),
-    case("wc", 8 * KIB, Strategy::DiskDirected, 2),
-    case("rb", MIB, Strategy::TwoPhase, 2),
-    case("rc", 8 * KIB, Strategy::TwoPhase, 2),
-    case("wc", 8 * KIB, Strategy::TwoPhase, 2),
+/// Programs that have no part in any parameter.
+pub(super) const CHECKED: [Case; 10] = [
+    case("rb", MIB, Strategy::DiskDirected),
+    case("rc", 8, Strategy::DiskDirected),
+    case("wc", 8 * KIB, Strategy::DiskDirected),
+    case("rb", MIB, Strategy::TwoPhase),
+    case("rc", 8 * KIB, Strategy::TwoPhase),
+    case("wc", 8 * KIB, Strategy::TwoPhase),
+    small("rc", 400, Strategy::DiskDirected),
+    small("rc", 200, Strategy::TwoPhase),
+    independent("wb", 1000),
+    independent("rb", 1000),
 ];
 
 const RANKS: u32 = 4;
-const FILE_BYTES: u64 = 64 * MIB;
-/// Transfers of a program, and runs of it.
-const TRANSFERS: u32 = 48;
+/// Runs of a program.
 pub(super) const RUNS: u32 = 7;
 
 impl Case {
@@ -85,11 +105,11 @@ impl Case {
         Ok(PatternProgram {
             pattern: parse_pattern(self.pattern)?,
             record_bytes: self.record_bytes,
-            file_bytes: FILE_BYTES,
+            file_bytes: self.file_bytes,
             ranks: RANKS,
-            repeat: TRANSFERS,
+            repeat: self.transfers,
             computed_ns: 0,
-            is_independent: false,
+            is_independent: self.is_independent,
             sync: false,
         })
     }
@@ -119,7 +139,11 @@ impl Case {
         Ok(Residual {
             pattern: self.pattern.to_owned(),
             record_bytes: self.record_bytes,
-            strategy: self.strategy.to_string(),
+            file_bytes: self.file_bytes,
+            access: match self.is_independent {
+                true => "independent".to_owned(),
+                false => self.strategy.to_string(),
+            },
             servers: self.servers,
             ranks: RANKS,
             real_seconds: report.median_seconds(),
