@@ -33,7 +33,7 @@ use world_simulated::{Disruption, FaultPlan, PlannedFault, SimulatedWorld};
 
 type World = SimulatedWorld<Bytes>;
 
-const COOPERATIONS: [Cooperation; 5] = [
+pub(crate) const COOPERATIONS: [Cooperation; 5] = [
     Cooperation::Base,
     Cooperation::GreedyForwarding,
     Cooperation::CentrallyCoordinated,
@@ -200,7 +200,7 @@ impl Player {
     }
 }
 
-fn some_spec(seed: u64) -> ClientCacheSpec {
+pub(crate) fn some_spec(seed: u64) -> ClientCacheSpec {
     let mut numbers = Numbers::new(seed);
     let spec = ClientCacheSpec {
         lines: numbers.pick(&[2, 4, 8, 16]),
@@ -216,7 +216,7 @@ fn some_spec(seed: u64) -> ClientCacheSpec {
     ClientCacheSpec { organisation, ..spec }
 }
 
-fn some_shape(seed: u64) -> Shape {
+pub(crate) fn some_shape(seed: u64) -> Shape {
     let mut numbers = Numbers::new(seed + 1_000_000);
     Shape {
         servers: 1 + numbers.below(3) as u32,
@@ -314,7 +314,7 @@ fn kill_one(cluster: &Cluster, seed: u64, ready: &Rc<Cell<u32>>) -> Kill {
 }
 
 /// Returns the whole file as the servers have it, read by a client without a cache.
-fn without_caches(cluster: &Cluster, client: u32, bytes: u64) -> Vec<u8> {
+pub(crate) fn without_caches(cluster: &Cluster, client: u32, bytes: u64) -> Vec<u8> {
     cluster.run_alone(client, |start| async move {
         let group = start.join(9).await.unwrap();
         let file = group.client().open("f").await.unwrap();

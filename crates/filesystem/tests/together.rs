@@ -13,6 +13,7 @@ mod catalogue;
 mod client_cache_faults;
 mod client_caches;
 mod coherence;
+mod collective_caches;
 mod cuts;
 mod determinism;
 mod failing_disk;

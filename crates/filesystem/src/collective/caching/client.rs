@@ -11,7 +11,7 @@ use units::{ByteRange, ClientId, DiskId, KIB, RegionId, Run, ServerId};
 use wire::{Fault, FileRecord, Frequent, PullRequest, ReadRequest, Reply, Request, WriteRequest};
 use world::{Memory, World};
 
-/// Parameters of one client's requests.
+/// Parameters of one client's requests. They go through its cache if it has one.
 pub(crate) struct Chunks<'a, W: World> {
     pub(crate) client: &'a Client<W>,
     pub(crate) direction: Direction,
@@ -36,16 +36,13 @@ pub(crate) async fn transfer<W: World>(
     let chunks = Chunks::of(group, transfer, memory);
     let mut moved = Ok(());
     for chunk in transfer.access.chunks(group.rank()) {
-        moved = match group.client().has_cache() {
-            false => chunks.transfer(chunk).await,
-            true => rare(chunks.transfer_cached(chunk)).await,
-        };
+        moved = chunks.transfer(chunk).await;
         if moved.is_err() {
             break;
         }
     }
-    if moved.is_ok() && transfer.direction == Direction::Write && group.client().has_cache() {
-        moved = rare(group.client().write_cache_back(&transfer.file)).await;
+    if moved.is_ok() {
+        moved = chunks.write_back().await;
     }
     finish(group, transfer, moved).await
 }
@@ -99,6 +96,9 @@ impl<'a, W: World> Chunks<'a, W> {
 
     /// Moves one contiguous chunk: one call of the application.
     pub(crate) async fn transfer(&self, chunk: Chunk) -> Result<(), Fault> {
+        if self.client.has_cache() {
+            return rare(self.transfer_cached(chunk)).await;
+        }
         let range = ByteRange::at(chunk.file_offset, chunk.length);
         let blocks = self.file.stripe.blocks_in(range);
         match blocks.end - blocks.start {
@@ -108,12 +108,21 @@ impl<'a, W: World> Chunks<'a, W> {
     }
 
     /// Moves one contiguous chunk through the cache of this client.
-    async fn transfer_cached(&self, chunk: Chunk) -> Result<(), Fault> {
+    pub(crate) async fn transfer_cached(&self, chunk: Chunk) -> Result<(), Fault> {
         let Self { client, file, memory, .. } = self;
         let range = ByteRange::at(chunk.file_offset, chunk.length);
         match self.direction {
             Direction::Read => client.read_cached(file, range, memory, chunk.memory_offset).await,
             Direction::Write => client.write_cached(file, range, memory, chunk.memory_offset).await,
+        }
+    }
+
+    /// After the last chunk of a write, has the servers take the bytes that are in the cache of this
+    /// client only. The end of the transfer flushes them.
+    pub(crate) async fn write_back(&self) -> Result<(), Fault> {
+        match self.direction == Direction::Write && self.client.has_cache() {
+            true => rare(self.client.write_cache_back(self.file)).await,
+            false => Ok(()),
         }
     }
 
@@ -155,7 +164,7 @@ impl<'a, W: World> Chunks<'a, W> {
         Ok(())
     }
 
-    /// Moves the part of a chunk that lies in one block.
+    /// Moves the part of a chunk that lies in one block, without a cache.
     pub(crate) async fn transfer_part(&self, chunk: Chunk, block: u64) -> Result<(), Fault> {
         let costs = self.client.costs();
         let cost = match self.direction {

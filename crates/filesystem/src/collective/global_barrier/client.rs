@@ -3,6 +3,7 @@
 use super::super::caching;
 use super::super::transfer::Transfer;
 use crate::client::{Group, SharedMemory};
+use crate::scale::rare;
 use caching::client::Chunks;
 use futures_util::stream::{self, StreamExt};
 use policy::Chunk;
@@ -35,12 +36,15 @@ pub(crate) async fn move_chunks<W: World>(
     for chunk in transfer.access.chunks(group.rank()) {
         chunks.transfer_at_once(chunk).await?;
     }
-    Ok(())
+    chunks.write_back().await
 }
 
 impl<W: World> Chunks<'_, W> {
     /// Moves one chunk by requests for all of its blocks at once.
     async fn transfer_at_once(&self, chunk: Chunk) -> Result<(), Fault> {
+        if self.client.has_cache() {
+            return rare(self.transfer_cached(chunk)).await;
+        }
         let blocks = self.file.stripe.blocks_in(ByteRange::at(chunk.file_offset, chunk.length));
         if blocks.end - blocks.start == 1 {
             return self.transfer_part(chunk, blocks.start).await;

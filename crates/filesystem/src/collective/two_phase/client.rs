@@ -108,7 +108,10 @@ impl<W: World> Phases<'_, W> {
             outstanding_per_disk: self.transfer.outstanding_per_disk,
         };
         let (file_offset, length) = (self.segment.start, self.segment.length());
-        let moved = chunks.transfer(Chunk { file_offset, memory_offset: 0, length }).await;
+        let mut moved = chunks.transfer(Chunk { file_offset, memory_offset: 0, length }).await;
+        if moved.is_ok() {
+            moved = chunks.write_back().await;
+        }
         client.world().withdraw(region).await;
         moved
     }
