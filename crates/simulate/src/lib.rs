@@ -48,4 +48,4 @@ pub use trials::{
     Observer, Progress, Trial, combine_trials, simulate, simulate_all, simulate_trial,
     simulate_trials, simulate_workload, simulate_workloads,
 };
-pub use workload::{Workload, WorkloadTrial};
+pub use workload::{ColumnReads, Workload, WorkloadTrial};

@@ -1,5 +1,9 @@
 //! Programs of clients that read and write by themselves, through caches, instead of one transfer.
 
+use interface::Strategy;
+use policy::{Level, Nested};
+use units::ByteRange;
+
 /// Program that all clients of a scenario run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Workload {
@@ -17,25 +21,40 @@ pub enum Workload {
     },
     /// Product of two matrices of `order` by `order` elements, which lie in the file in row-major
     /// order, the product behind them (PIOSIM, SC'97). The clients share the rows of the first
-    /// matrix. For each row, a client reads all columns of the second one, element by element, and
-    /// writes a row of the product. Arithmetic takes no time.
+    /// matrix. For each row, a client reads all columns of the second one and writes a row of the
+    /// product. Arithmetic takes no time.
     MatrixProduct {
         /// Number of rows and columns.
         order: u32,
-        /// True if each client begins with another column, false if all begin with the first.
-        is_staggered: bool,
+        /// Order and way of reading the columns.
+        columns: ColumnReads,
     },
+}
+
+/// Order and way in which the clients of a product read the columns of the second matrix.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ColumnReads {
+    /// Each client by itself, element by element, beginning with another column than the others.
+    Staggered,
+    /// Each client by itself, element by element, beginning with the first column.
+    Aligned,
+    /// All clients together: each column is one collective transfer, of which each client gets all
+    /// elements. A client that has no row left takes part to the end.
+    Collective(Strategy),
 }
 
 /// Bytes of an element of a matrix.
 const ELEMENT_BYTES: u64 = 8;
 
-/// Read or write of one client.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct WorkloadStep {
-    pub(crate) is_read: bool,
-    pub(crate) offset: u64,
-    pub(crate) bytes: u64,
+/// Step of one client.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum WorkloadStep {
+    /// It reads by itself.
+    Read(ByteRange),
+    /// It writes by itself.
+    Write(ByteRange),
+    /// All clients read the same bytes by one collective transfer.
+    ReadTogether(Nested),
 }
 
 /// Result of a workload on one machine.
@@ -74,6 +93,16 @@ impl Workload {
         }
     }
 
+    /// Strategy of the collective transfers, if the workload has any.
+    pub(crate) fn collective(&self) -> Option<Strategy> {
+        match *self {
+            Self::MatrixProduct { columns: ColumnReads::Collective(strategy), .. } => {
+                Some(strategy)
+            }
+            Self::MatrixProduct { .. } | Self::Random { .. } => None,
+        }
+    }
+
     /// Calls `step` for each step of one client until it fails, and `warmed_up` before the first
     /// measured one. `random` returns a number below its argument.
     pub(crate) async fn steps<E>(
@@ -93,8 +122,8 @@ impl Workload {
                     let count = 1 + random(u64::from(blocks_max).min(blocks));
                     let first = random(blocks - count + 1);
                     let is_read = random(100) < u64::from(read_percent);
-                    let (offset, bytes) = (first * block_bytes, count * block_bytes);
-                    WorkloadStep { is_read, offset, bytes }
+                    let range = ByteRange::at(first * block_bytes, count * block_bytes);
+                    if is_read { WorkloadStep::Read(range) } else { WorkloadStep::Write(range) }
                 };
                 for _ in 0..share(warm_up) {
                     step(next()).await?;
@@ -104,27 +133,79 @@ impl Workload {
                     step(next()).await?;
                 }
             }
-            Self::MatrixProduct { order, is_staggered } => {
+            Self::MatrixProduct { order, columns } => {
                 warmed_up().await?;
-                let (row_bytes, second) = (u64::from(order) * ELEMENT_BYTES, matrix_bytes(order));
-                let begin = if is_staggered { client * order / clients } else { 0 };
-                for row in (client..order).step_by(clients as usize) {
-                    let at = u64::from(row) * row_bytes;
-                    step(WorkloadStep { is_read: true, offset: at, bytes: row_bytes }).await?;
-                    for column in (begin..order).chain(0..begin) {
-                        for element in 0..order {
-                            let at = u64::from(element) * row_bytes;
-                            let offset = second + at + u64::from(column) * ELEMENT_BYTES;
-                            let bytes = ELEMENT_BYTES;
-                            step(WorkloadStep { is_read: true, offset, bytes }).await?;
-                        }
-                    }
-                    let offset = 2 * second + at;
-                    step(WorkloadStep { is_read: false, offset, bytes: row_bytes }).await?;
-                }
+                Product { order, columns }.steps((client, clients), step).await?;
             }
         }
         Ok(())
+    }
+}
+
+/// Product of two matrices.
+#[derive(Clone, Copy)]
+struct Product {
+    order: u32,
+    columns: ColumnReads,
+}
+
+impl Product {
+    /// Calls `step` for each step of one client until it fails.
+    async fn steps<E>(
+        self,
+        (client, clients): (u32, u32),
+        mut step: impl AsyncFnMut(WorkloadStep) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let order = self.order;
+        let begin = match self.columns {
+            ColumnReads::Staggered => client * order / clients,
+            ColumnReads::Aligned | ColumnReads::Collective(_) => 0,
+        };
+        // In one turn each client has one row. In the last one, some may have none.
+        for turn in 0..order.div_ceil(clients) {
+            let row = Some(turn * clients + client).filter(|row| *row < order);
+            if let Some(row) = row {
+                step(WorkloadStep::Read(self.row(0, row))).await?;
+            }
+            for column in (begin..order).chain(0..begin) {
+                match self.columns {
+                    ColumnReads::Collective(_) => {
+                        step(WorkloadStep::ReadTogether(self.column(column))).await?;
+                    }
+                    ColumnReads::Staggered | ColumnReads::Aligned if row.is_some() => {
+                        for element in 0..order {
+                            let start = self.row(1, element).start;
+                            let start = start + u64::from(column) * ELEMENT_BYTES;
+                            let range = ByteRange::at(start, ELEMENT_BYTES);
+                            step(WorkloadStep::Read(range)).await?;
+                        }
+                    }
+                    ColumnReads::Staggered | ColumnReads::Aligned => {}
+                }
+            }
+            if let Some(row) = row {
+                step(WorkloadStep::Write(self.row(2, row))).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Place of a row of matrix 0, 1 or 2 in the file.
+    fn row(self, matrix: u64, row: u32) -> ByteRange {
+        let bytes = u64::from(self.order) * ELEMENT_BYTES;
+        ByteRange::at(matrix * matrix_bytes(self.order) + u64::from(row) * bytes, bytes)
+    }
+
+    /// Places of the elements of a column of matrix 1.
+    fn column(self, column: u32) -> Nested {
+        let first = self.row(1, 0);
+        let (file_stride, memory_stride) = (first.length(), ELEMENT_BYTES);
+        Nested {
+            file_offset: first.start + u64::from(column) * ELEMENT_BYTES,
+            memory_offset: 0,
+            length: ELEMENT_BYTES,
+            levels: vec![Level { count: self.order.into(), file_stride, memory_stride }],
+        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! Proves: transfers by caching through caches at clients put every byte in its place, whatever the
-//! cooperation. Without such caches nothing changes. Workloads repeat, and refuse machines without
+//! cooperation. Without such caches nothing changes. Workloads repeat, read together by
+//! every strategy, and refuse machines without
 //! caches at clients.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use interface::{ClientCacheSpec, Cooperation, Strategy};
 use simulate::{
-    ReadAhead, Scenario, Setting, SimulationPlan, Workload, simulate_trial, simulate_workload,
+    ColumnReads, ReadAhead, Scenario, Setting, SimulationPlan, Workload, WorkloadTrial,
+    simulate_trial, simulate_workload,
 };
 
 fn plan(options: &[(&str, &str)]) -> Result<Vec<Scenario>, interface::UserError> {
@@ -84,10 +86,47 @@ fn workloads_repeat() {
     assert_eq!(simulate_workload(&scenario, workload, 0).unwrap(), first);
     assert_ne!(simulate_workload(&scenario, workload, 1).unwrap().digest, first.digest);
     assert!(first.disk_reads > 0 && first.hits > 0 && first.from_clients == 0, "{first:?}");
-    let product = Workload::MatrixProduct { order: 12, is_staggered: true };
+    let product = Workload::MatrixProduct { order: 12, columns: ColumnReads::Staggered };
     let product = simulate_workload(&scenario, product, 0).unwrap();
     // Two matrices of 1152 bytes in blocks of 8 KiB.
     assert_eq!(product.disk_reads, 1, "{product:?}");
     scenario.client_cache.lines = 0;
     assert!(simulate_workload(&scenario, workload, 0).is_err());
+}
+
+/// Fewer clients have a row in the last turn than take part in the reads of columns.
+#[test]
+fn columns_are_read_together_by_every_strategy() {
+    let scenario = Scenario {
+        clients: 5,
+        servers: 2,
+        block_bytes: 512,
+        read_ahead: ReadAhead::Nothing,
+        client_cache: ClientCacheSpec { lines: 40, ..ClientCacheSpec::default() },
+        ..Scenario::default()
+    };
+    let run = |columns| {
+        let product = Workload::MatrixProduct { order: 32, columns };
+        let trial = simulate_workload(&scenario, product, 0).unwrap();
+        assert_eq!(simulate_workload(&scenario, product, 0).unwrap(), trial, "{columns:?}");
+        // Both matrices fit the caches of servers and clients.
+        assert_eq!(trial.disk_reads, 32, "{columns:?}: {trial:?}");
+        trial
+    };
+    let aligned = run(ColumnReads::Aligned);
+    let [caching, barrier, grouping] =
+        [Strategy::Caching, Strategy::GlobalBarrier, Strategy::NodeGrouping]
+            .map(|strategy| run(ColumnReads::Collective(strategy)));
+    // In the last turn, clients without a row read columns too: 3 clients, 32 columns of 32.
+    for trial in [caching, barrier, grouping] {
+        let reads = |trial: &WorkloadTrial| trial.hits + trial.from_servers;
+        assert_eq!(reads(&trial), reads(&aligned) + 3 * 32 * 32);
+        assert_eq!(trial.from_servers, aligned.from_servers + 3 * 16);
+    }
+    // Two-phase I/O gets each block of the second matrix once, at one client.
+    let two_phase = run(ColumnReads::Collective(Strategy::TwoPhase));
+    assert!(two_phase.from_servers < aligned.from_servers / 2, "{two_phase:?} {aligned:?}");
+    // Servers that direct a transfer use no cache of a client.
+    let directed = run(ColumnReads::Collective(Strategy::DiskDirected));
+    assert!(directed.hits < barrier.hits / 100, "{directed:?}");
 }

@@ -72,17 +72,11 @@ impl ClaimResult {
 }
 
 /// Checks that every claim of a study is about some row and holds, but in the rows that are known.
-/// If these have not been recorded, exceptions are no error.
 ///
 /// # Errors
 /// The first claim that fails the check.
-pub(super) fn check_claims(
-    study: &str,
-    claims: &[ClaimResult],
-    is_recorded: bool,
-) -> Result<(), UserError> {
-    let unexpected =
-        |claim: &&ClaimResult| claim.rows == 0 || is_recorded && !claim.is_as_expected();
+pub(super) fn check_claims(study: &str, claims: &[ClaimResult]) -> Result<(), UserError> {
+    let unexpected = |claim: &&ClaimResult| !claim.is_as_expected();
     let Some(claim) = claims.iter().find(unexpected) else { return Ok(()) };
     let new = claim.exceptions.iter().filter(|row| !claim.known.contains(row));
     let new: Vec<&str> = new.map(String::as_str).collect();

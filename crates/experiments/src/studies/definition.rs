@@ -12,8 +12,8 @@ pub(super) struct Definition {
     pub(super) note: &'static str,
     pub(super) rows: Vec<RowDefinition>,
     pub(super) claims: fn(&[StudyRow]) -> Vec<ClaimResult>,
-    /// Rows in which claims are known not to hold; `None` while they have not been recorded.
-    pub(super) deviations: Option<&'static [Deviation]>,
+    /// Rows in which claims are known not to hold.
+    pub(super) deviations: &'static [Deviation],
 }
 
 /// Definition of a row: a workload on a machine.

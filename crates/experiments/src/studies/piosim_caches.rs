@@ -4,7 +4,8 @@
 use super::claims::ClaimResult;
 use super::definition::{Definition, RowDefinition};
 use super::row::{COOPERATIONS, StudyRow};
-use interface::{ClientCacheSpec, Cooperation, Strategy};
+use super::{piosim_caches_deviations, piosim_matmul};
+use interface::{ClientCacheSpec, Strategy};
 use simulate::{ReadAhead, Scenario, Workload};
 
 const SYNTHETIC_SOURCE: &str = "R. Bagrodia, S. Docy and A. Kahn, Parallel Simulation of Parallel \
@@ -14,29 +15,17 @@ const SYNTHETIC_NOTE: &str = "The machine is that of TR94-226, not the IBM SP2. 
     all caches together, and a client's cache 128 blocks. Requests begin at uniformly random \
     blocks and have uniformly random sizes. (The slides of the talk draw them from normal and \
     exponential distributions, whose parameters they do not give.)";
-const MATRIX_SOURCE: &str = "R. Bagrodia, S. Docy and A. Kahn, Parallel Simulation of Parallel \
-    File Systems and I/O Programs, SC'97, Figures 5 and 6";
-const MATRIX_NOTE: &str = "The machine is that of TR94-226, not the IBM SP2. Blocks have 512 \
-    bytes, and the caches of the server and of each client have 32 blocks, so that small matrices \
-    show what the sizes of caches decide. The paper does not give its sizes. Only the product is \
-    written. The order of the matrices, and the blocks of the second one, are in each row.";
 
 /// Blocks of the file of the synthetic benchmark.
 const SYNTHETIC_FILE_BLOCKS: u64 = 4096;
 
-/// Block of the matrices, in bytes.
-const MATRIX_BLOCK_BYTES: u64 = 512;
-
-/// Orders of the matrices.
-const MATRIX_ORDERS: [u32; 5] = [40, 48, 64, 80, 96];
-
 /// Returns every study.
 pub(super) fn studies() -> [Definition; 2] {
-    [synthetic(10_000), matrix_product(&MATRIX_ORDERS)]
+    [synthetic(10_000), piosim_matmul::study()]
 }
 
 /// Scenario that all cases share: no read-ahead, which the paper does not have.
-fn scenario(clients: u32, servers: u32, blocks_per_server: u32) -> Scenario {
+pub(super) fn scenario(clients: u32, servers: u32, blocks_per_server: u32) -> Scenario {
     let mut scenario = Scenario {
         clients,
         servers,
@@ -77,7 +66,7 @@ fn synthetic(requests: u32) -> Definition {
         note: SYNTHETIC_NOTE,
         rows,
         claims: synthetic_claims,
-        deviations: None,
+        deviations: &piosim_caches_deviations::SYNTHETIC,
     }
 }
 
@@ -97,105 +86,14 @@ fn synthetic_claims(rows: &[StudyRow]) -> Vec<ClaimResult> {
     claims
 }
 
-fn matrix_product(orders: &[u32]) -> Definition {
-    let mut rows = Vec::new();
-    for (columns, is_staggered) in [("staggered", true), ("aligned", false)] {
-        for &order in orders {
-            let mut scenario = scenario(4, 1, 32);
-            scenario.block_bytes = MATRIX_BLOCK_BYTES;
-            scenario.client_cache = ClientCacheSpec { lines: 32, ..ClientCacheSpec::default() };
-            let matrix_bytes = u64::from(order) * u64::from(order) * 8;
-            let blocks = matrix_bytes.div_ceil(MATRIX_BLOCK_BYTES);
-            rows.push(RowDefinition {
-                label: format!("{columns}, order {order}, {blocks} blocks"),
-                scenario,
-                workload: Workload::MatrixProduct { order, is_staggered },
-                // Both matrices, which lie one behind the other.
-                compulsory: Some((2 * matrix_bytes).div_ceil(MATRIX_BLOCK_BYTES)),
-            });
-        }
-    }
-    Definition {
-        name: "piosim-matmul",
-        title: "Caches at clients, product of matrices on disk",
-        source: MATRIX_SOURCE,
-        note: MATRIX_NOTE,
-        rows,
-        claims: matrix_claims,
-        deviations: None,
-    }
-}
-
-/// Factor below which numbers of disk reads count as nearly equal.
-const NEARLY: f64 = 1.1;
-
-fn matrix_claims(rows: &[StudyRow]) -> Vec<ClaimResult> {
-    use Cooperation::{Base, CentrallyCoordinated, GloballyManaged, GreedyForwarding};
-    let fits = |row: &StudyRow, blocks: u64| Some(row.compulsory? / 2 < blocks);
-    let reads = |row: &StudyRow, cooperation| row.of(cooperation).disk_reads;
-    let best =
-        |row: &StudyRow| row.cells.iter().map(|cell| cell.disk_reads).fold(f64::INFINITY, f64::min);
-    let mut claims = vec![
-        ClaimResult::check(
-            "base reads at most 1.1 x as much as the best, if a client's cache holds the data",
-            rows,
-            |row| fits(row, row.client_blocks)?.then(|| reads(row, Base) <= NEARLY * best(row)),
-        ),
-        ClaimResult::check(
-            "centrally-coordinated has compulsory misses only, if the coordinated caches hold the \
-             data",
-            rows,
-            |row| {
-                let compulsory = row.compulsory? as f64;
-                let only = reads(row, CentrallyCoordinated) <= compulsory;
-                fits(row, row.coordinated_blocks)?.then_some(only)
-            },
-        ),
-        ClaimResult::check(
-            "centrally-coordinated reads at least 0.9 x as much as base, if they do not",
-            rows,
-            |row| {
-                let bad = reads(row, CentrallyCoordinated) >= 0.9 * reads(row, Base);
-                (!fits(row, row.coordinated_blocks)?).then_some(bad)
-            },
-        ),
-    ];
-    for bad in [Base, GreedyForwarding, GloballyManaged] {
-        claims.push(ClaimResult::check(
-            format!(
-                "{bad} is slower than centrally-coordinated, if only the latter holds the data"
-            ),
-            rows,
-            |row| {
-                let is_between = !fits(row, row.client_blocks + row.server_blocks)?
-                    && fits(row, row.coordinated_blocks)?;
-                let coordinated = row.of(CentrallyCoordinated).seconds;
-                is_between.then(|| row.of(bad).seconds > coordinated)
-            },
-        ));
-    }
-    for cooperation in &COOPERATIONS[..4] {
-        claims.push(ClaimResult::check(
-            format!("time: {cooperation} is slower with aligned columns than with staggered ones"),
-            rows,
-            |row| {
-                let other = row.label.replace("aligned", "staggered");
-                let other = rows.iter().find(|it| it.label == other && it.label != row.label)?;
-                Some(row.of(*cooperation).seconds > other.of(*cooperation).seconds)
-            },
-        ));
-    }
-    claims
-}
-
 #[cfg(test)]
 mod tests {
-    //! Proves: the claims of the paper hold in small forms of the studies, but in the rows that are
+    //! Proves: the claims of the paper hold in a small form of the study, but in the rows that are
     //! listed here. No listed row has come to agree with the paper.
     use super::super::claims::Deviation;
     use super::*;
 
-    const SYNTHETIC: [Deviation; 6] = [
+    const SMALL: [Deviation; 6] = [
         // Servers' caches hold most of the file, or time is as good as equal.
         Deviation {
             claim: "time: base > greedy-forwarding",
@@ -247,58 +145,9 @@ mod tests {
         },
     ];
 
-    const BOTH_SMALL: [&str; 2] = ["aligned, order 40, 25 blocks", "aligned, order 64, 64 blocks"];
-
-    const MATRIX: [Deviation; 5] = [
-        // A block at a border of the matrices is read twice.
-        Deviation {
-            claim: "centrally-coordinated has compulsory misses only, if the coordinated caches \
-                    hold the data",
-            rows: &["staggered, order 64, 64 blocks", "aligned, order 64, 64 blocks"],
-        },
-        // Aligned columns cost nothing with matrices this small.
-        Deviation {
-            claim: "time: base is slower with aligned columns than with staggered ones",
-            rows: &BOTH_SMALL,
-        },
-        Deviation {
-            claim: "time: greedy-forwarding is slower with aligned columns than with staggered \
-                    ones",
-            rows: &BOTH_SMALL,
-        },
-        Deviation {
-            claim: "time: centrally-coordinated is slower with aligned columns than with \
-                    staggered ones",
-            rows: &["aligned, order 64, 64 blocks"],
-        },
-        Deviation {
-            claim: "time: globally-managed is slower with aligned columns than with staggered ones",
-            rows: &BOTH_SMALL,
-        },
-    ];
-
-    /// Claim about matrices that are larger than those of the test.
-    const OF_LARGER: &str = "centrally-coordinated reads at least 0.9 x as much as base, if they \
-                             do not";
-
-    fn check(definition: Definition, deviations: &'static [Deviation]) {
-        let definition = Definition { deviations: Some(deviations), ..definition };
-        let study = definition.run(1, 2, &|_| {}).unwrap();
-        for claim in study.claims.iter().filter(|claim| claim.claim != OF_LARGER) {
-            assert!(claim.is_as_expected(), "{claim:?}");
-        }
-        let known: usize = study.claims.iter().map(|claim| claim.known.len()).sum();
-        let listed: usize = deviations.iter().map(|deviation| deviation.rows.len()).sum();
-        assert_eq!(known, listed, "a listed row agrees with the paper now");
-    }
-
     #[test]
     fn the_claims_about_random_requests_hold() {
-        check(synthetic(1000), &SYNTHETIC);
-    }
-
-    #[test]
-    fn the_claims_about_the_product_of_matrices_hold() {
-        check(matrix_product(&[40, 64]), &MATRIX);
+        let small = Definition { deviations: &SMALL, ..synthetic(1000) };
+        small.run(1, 2, &|_| {}).unwrap().expect_exactly_the_deviations(&SMALL);
     }
 }

@@ -117,7 +117,7 @@ impl ProgramStudy {
     /// # Errors
     /// The first claim that fails the check.
     pub fn check(&self) -> Result<(), UserError> {
-        check_claims(self.name, &self.claims, true)
+        check_claims(self.name, &self.claims)
     }
 }
 

@@ -3,18 +3,18 @@
 use super::config;
 use super::verify::Verify;
 use crate::scenario::Scenario;
-use crate::workload::{Workload, WorkloadTrial};
-use filesystem::collective::Strategy;
-use filesystem::{CacheCounts, Client, Fault, Group, NewFile, RosterCache, serve};
+use crate::workload::{Workload, WorkloadStep, WorkloadTrial};
+use filesystem::collective::{Strategy, Transfer};
+use filesystem::{CacheCounts, Client, Fault, Group, NewFile, RosterCache, SharedMemory, serve};
 use interface::{ExitCode, UserError};
-use policy::Pool;
+use policy::{Access, Direction, Nested, Pool};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
-use units::{ByteRange, ClientId, Duration, Instant, SplitMix64};
+use units::{ClientId, Duration, Instant, SplitMix64};
 use wire::{FileRecord, Made};
-use world::payload::Phantom;
+use world::payload::{Phantom, PhantomMemory};
 use world::{Address, Clock, Tasks};
 use world_simulated::{Engine, Machine, SimulatedWorld};
 
@@ -168,6 +168,10 @@ async fn client(
     client.enable_cache(&scenario.client_cache, scenario.block_bytes).await?;
     group.barrier().await?;
     let memory = Phantom::client_memory(rank, workload.step_bytes_max(scenario.block_bytes));
+    let shared_memory = match workload.collective() {
+        Some(strategy) => Some(share(&group, memory.clone(), strategy).await?),
+        None => None,
+    };
     let mut numbers =
         SplitMix64::new(shared.seed.wrapping_mul(1 << 16).wrapping_add(rank.0.into()));
     let before = Cell::new((CacheCounts::default(), 0));
@@ -179,11 +183,13 @@ async fn client(
         shared.client_starts(world.now());
         Ok(())
     };
-    let step = async |step: crate::workload::WorkloadStep| {
-        let range = ByteRange::at(step.offset, step.bytes);
-        match step.is_read {
-            true => client.read_cached(file, range, &memory, 0).await,
-            false => client.write_cached(file, range, &memory, 0).await,
+    let step = async |step: WorkloadStep| match step {
+        WorkloadStep::Read(range) => client.read_cached(file, range, &memory, 0).await,
+        WorkloadStep::Write(range) => client.write_cached(file, range, &memory, 0).await,
+        WorkloadStep::ReadTogether(nested) => {
+            let pair = workload.collective().zip(shared_memory.as_ref());
+            let (strategy, memory) = pair.expect("a workload with collective steps has a strategy");
+            group.transfer(&collective_read(scenario, file, strategy, nested), memory).await
         }
     };
     let place = (rank.0, scenario.clients);
@@ -199,7 +205,39 @@ async fn client(
     sums.hits += after.hits - counts.hits;
     sums.from_servers += after.from_servers - counts.from_servers;
     sums.from_clients += after.from_clients - counts.from_clients;
-    Ok((client, group))
+    Ok((client, group, shared_memory))
+}
+
+/// Shares the memory of a client for collective transfers, before the clock starts.
+async fn share(
+    group: &Group<SimulatedWorld<Phantom>>,
+    memory: PhantomMemory,
+    strategy: Strategy,
+) -> Result<SharedMemory<SimulatedWorld<Phantom>>, Fault> {
+    let shared = group.share(memory).await?;
+    if strategy == Strategy::TwoPhase {
+        group.share_among_members(&shared).await?;
+    }
+    Ok(shared)
+}
+
+/// Collective read of the same bytes by all clients.
+fn collective_read(
+    scenario: &Scenario,
+    file: &FileRecord,
+    strategy: Strategy,
+    nested: Nested,
+) -> Transfer {
+    Transfer {
+        direction: Direction::Read,
+        file: file.clone(),
+        access: Access::Nested(vec![nested; scenario.clients as usize]),
+        strategy,
+        order: scenario.order,
+        outstanding_per_disk: scenario.machine.outstanding_per_disk,
+        node_group_size: scenario.node_group_size,
+        sync: false,
+    }
 }
 
 /// Returns the number of blocks that all servers have read from their disks, at client 0; others
