@@ -1,10 +1,10 @@
-//! Studies of caches at clients in R. Bagrodia, S. Docy and A. Kahn, Parallel Simulation of
+//! Study of caches at clients in R. Bagrodia, S. Docy and A. Kahn, Parallel Simulation of
 //! Parallel File Systems and I/O Programs, SC'97 (PIOSIM).
 
 use super::claims::ClaimResult;
 use super::definition::{Definition, RowDefinition};
+use super::piosim_caches_deviations;
 use super::row::{COOPERATIONS, StudyRow};
-use super::{piosim_caches_deviations, piosim_matmul};
 use interface::{ClientCacheSpec, Strategy};
 use simulate::{ReadAhead, Scenario, Workload};
 
@@ -19,9 +19,9 @@ const SYNTHETIC_NOTE: &str = "The machine is that of TR94-226, not the IBM SP2. 
 /// Blocks of the file of the synthetic benchmark.
 const SYNTHETIC_FILE_BLOCKS: u64 = 4096;
 
-/// Returns every study.
-pub(super) fn studies() -> [Definition; 2] {
-    [synthetic(10_000), piosim_matmul::study()]
+/// Returns the study of random requests.
+pub(super) fn study() -> Definition {
+    synthetic(10_000)
 }
 
 /// Scenario that all cases share: no read-ahead, which the paper does not have.

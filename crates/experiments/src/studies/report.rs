@@ -1,10 +1,11 @@
 //! Results of several studies.
 
+use super::definition::Definition;
 use super::program_study::{ProgramDefinition, ProgramStudy};
 use super::program_study_text::program_study_text;
 use super::study::Study;
 use super::study_text::study_text;
-use super::{piosim_btio, piosim_caches};
+use super::{piosim_btio, piosim_caches, piosim_matmul};
 use interface::UserError;
 use serde::Serialize;
 use simulate::Progress;
@@ -23,9 +24,14 @@ pub struct StudyReport {
     pub programs: Vec<ProgramStudy>,
 }
 
+/// Returns every study of caches at clients.
+fn cache_studies() -> [Definition; 2] {
+    [piosim_caches::study(), piosim_matmul::study()]
+}
+
 /// Returns the name of every study.
 pub fn study_names() -> Vec<&'static str> {
-    let caches = piosim_caches::studies().into_iter().map(|study| study.name);
+    let caches = cache_studies().into_iter().map(|study| study.name);
     caches.chain(piosim_btio::studies().into_iter().map(|study| study.name)).collect()
 }
 
@@ -41,7 +47,7 @@ pub fn run_studies(
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<StudyReport, UserError> {
     let is_wanted = |name: &str| names.iter().any(|wanted| wanted == name);
-    let caches = piosim_caches::studies().into_iter().filter(|study| is_wanted(study.name));
+    let caches = cache_studies().into_iter().filter(|study| is_wanted(study.name));
     let studies = caches.map(|study| study.run(trials, jobs, progress));
     let studies = studies.collect::<Result<Vec<_>, _>>()?;
     let programs = piosim_btio::studies().into_iter().filter(|study| is_wanted(study.name));

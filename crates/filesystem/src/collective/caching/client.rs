@@ -111,14 +111,15 @@ impl<'a, W: World> Chunks<'a, W> {
     pub(crate) async fn transfer_cached(&self, chunk: Chunk) -> Result<(), Fault> {
         let Self { client, file, memory, .. } = self;
         let range = ByteRange::at(chunk.file_offset, chunk.length);
+        let offset = chunk.memory_offset;
         match self.direction {
-            Direction::Read => client.read_cached(file, range, memory, chunk.memory_offset).await,
-            Direction::Write => client.write_cached(file, range, memory, chunk.memory_offset).await,
+            Direction::Read => client.read_cached(file, range, memory, offset).await,
+            Direction::Write => client.write_cached(file, range, memory, offset).await,
         }
     }
 
-    /// After the last chunk of a write, has the servers take the bytes that are in the cache of this
-    /// client only. The end of the transfer flushes them.
+    /// After the last chunk of a write, has the servers take the bytes that are in the cache of
+    /// this client only. The end of the transfer flushes them.
     pub(crate) async fn write_back(&self) -> Result<(), Fault> {
         match self.direction == Direction::Write && self.client.has_cache() {
             true => rare(self.client.write_cache_back(self.file)).await,
