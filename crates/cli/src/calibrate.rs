@@ -37,9 +37,10 @@ fn show(calibration: &Calibration) -> Result<(), UserError> {
     for Measured { key, value, source } in parameters.machine.iter().chain(&parameters.disk) {
         present::line(&format!("{key:<24} {value:>14}  {source}"))?;
     }
-    let Loads { copies, rest } = calibration.loads;
-    for (name, load) in [("load of copies", copies), ("load of other work", rest)] {
-        present::line(&format!("{name:<24} {load:>14}  factor of costs, fitted to four programs"))?;
+    let Loads { copies, wakes, rest } = calibration.loads;
+    for (name, load) in [("copies", copies), ("wakes", wakes), ("other work", rest)] {
+        let name = format!("load of {name}");
+        present::line(&format!("{name:<24} {load:>14}  factor of costs, fitted to six programs"))?;
     }
     present::line("")?;
     heading()?;

@@ -109,7 +109,7 @@ impl Member {
         let memory = self.start.world.memory(range.length());
         self.group.client().read_cached(&self.file, range, &memory, 0).await.unwrap();
         let expected = &self.content[range.start as usize..range.end as usize];
-        expect_equal(&memory.freeze().to_vec(), expected, &format!("own read, {}", self.what));
+        expect_equal(&memory.freeze(), expected, &format!("own read, {}", self.what));
         self.group.barrier().await.unwrap();
     }
 

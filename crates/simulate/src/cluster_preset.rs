@@ -37,6 +37,7 @@ const MESSAGES: MessageCosts = MessageCosts {
     send: Duration::from_ns(6_800),
     message_ps_per_byte: 90,
     receive: Duration::from_ns(6_800),
+    wake: Duration::ZERO,
     receive_ps_per_byte: 300,
     one_sided: Duration::from_ns(6_800),
     get_answer: Duration::ZERO,

@@ -202,8 +202,8 @@ impl BtioProgram {
         (0..side).map(cell).collect()
     }
 
-    /// The one part of a rank, and its place in a dump. In memory, which begins with the first point
-    /// that is written, ghost points lie between rows, planes and cells.
+    /// The one part of a rank, and its place in a dump. In memory, which begins with the first
+    /// point that is written, ghost points lie between rows, planes and cells.
     fn full(&self, cells: &[Cell], side: u64) -> (Vec<OwnPart>, Vec<(PartNumber, u64)>) {
         let row = POINT_BYTES * self.class.points();
         let plane = row * self.class.points();

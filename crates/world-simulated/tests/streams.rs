@@ -11,7 +11,7 @@ use support::{MESSAGES, machine_with_costs};
 use units::{Duration, PeerId, PieceRun, RegionId};
 use world::payload::{Bytes, BytesMemory};
 use world::{Clock, Header, Incoming, Message, Network, OneSided, Payloads};
-use world_simulated::{MessageCosts, Pieces, SimulatedWorld};
+use world_simulated::{MessageCosts, Pieces, PutCopier, SimulatedWorld};
 
 /// Receiving costs 5 us and 2 ns a byte, and each piece but the first 100 ns. Sending costs 5 us,
 /// and 5 ns for each byte of a memput or memget.
@@ -119,4 +119,38 @@ fn a_message_is_paid_for_each_byte() {
         });
         done.unwrap();
     }
+}
+
+#[test]
+fn a_message_wakes_an_idle_node_only() {
+    let wake = Duration::from_us(30);
+    let (engine, machine) = machine_with_costs(MessageCosts { wake, ..MESSAGES });
+    let (one, other) = (machine.world(0), machine.world(1));
+    let done = engine.run(async move {
+        let peer = one.connect(&other.address()).await.unwrap();
+        let message = || Message::new(Header::from_slice(&[0; 4]));
+        let times = async |messages: usize| {
+            let begin = one.now();
+            for _ in 0..messages {
+                one.send(peer, message()).await.unwrap();
+            }
+            for _ in 0..messages {
+                assert!(matches!(other.receive().await, Incoming::Message { .. }));
+            }
+            other.now().since(begin).as_ns()
+        };
+        // An envelope of 16 bytes and a header of 4.
+        let first_ns = 5_000 + wire_ns(20) + 30_000 + 5_000;
+        assert_eq!(times(1).await, first_ns);
+        // Three messages, of which the last two find the node at work on the first.
+        assert_eq!(times(3).await, first_ns + 2 * 5_000);
+    });
+    done.unwrap();
+}
+
+#[test]
+fn a_memput_wakes_the_owner_that_copies() {
+    let costs = MessageCosts { put_copier: PutCopier::Owner, ..MESSAGES };
+    let wake = Duration::from_us(30);
+    assert_eq!(put_ns(MessageCosts { wake, ..costs }), put_ns(costs) + 30_000);
 }

@@ -131,9 +131,15 @@ fn summary(residuals: &Residuals) -> String {
     text
 }
 
-fn patterns_table(patterns: &[Row]) -> String {
+fn patterns_section(patterns: &[Row]) -> String {
+    if patterns.is_empty() {
+        return String::new();
+    }
     let mut text = String::from(
-        "| pattern, record, transfers | strategy | real s | interval | simulated s | error, % |\n\
+        "## Patterns\n\n\
+         Programs that only move an access pattern of a file of 64 MiB, as `unisono bench` does, on \
+         two servers.\n\n\
+         | pattern, record, transfers | strategy | real s | interval | simulated s | error, % |\n\
          |---|---|---:|---|---:|---:|\n",
     );
     for row in patterns {
@@ -158,7 +164,7 @@ fn patterns_table(patterns: &[Row]) -> String {
     let _ = writeln!(
         text,
         "\nMedian error, 90th percentile and cases: {} of all; {} of those whose interval is at most \
-         10 % wide, which count. Pairs in the right order: {right} of {all}.",
+         10 % wide, which count. Pairs in the right order: {right} of {all}.\n",
         errors(&patterns.iter().collect::<Vec<_>>()).replace(" |", ","),
         errors(&counted).replace(" |", ",")
     );
@@ -208,9 +214,7 @@ pub(crate) fn page(
          (`unisono what-if`, on a calibration made just before), as the program itself was under the \
          other servers and strategies.\n\n\
          ## Programs\n\n{summary}\n\
-         ## Patterns\n\n\
-         Programs that only move an access pattern of a file of 64 MiB, as `unisono bench` does, on \
-         two servers.\n\n{patterns}\n\
+         {patterns}\
          ## All cases\n\n\
          Errors: of the real replay as a prediction of the program (replay), of the simulation as one \
          of the real replay (model) and of the program (whole). Names are arguments of \
@@ -218,7 +222,7 @@ pub(crate) fn page(
          {rows}",
         machine = residuals.machine,
         summary = summary(residuals),
-        patterns = patterns_table(patterns),
+        patterns = patterns_section(patterns),
         rows = rows_table(residuals),
     )
 }

@@ -315,6 +315,7 @@ fn machine_config(shape: &Shape) -> MachineConfig {
             send: us(5),
             message_ps_per_byte: 0,
             receive: us(5),
+            wake: Duration::ZERO,
             receive_ps_per_byte: 0,
             one_sided: us(5),
             get_answer: us(0),

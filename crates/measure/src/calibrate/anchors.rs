@@ -2,7 +2,7 @@
 
 use super::busy::BUSY;
 use super::threads::ThreadTimes;
-use client::{CollectiveOptions, Connection, File, Group, Instance};
+use client::{Buffer, CollectiveOptions, Connection, File, Group, Instance};
 use filesystem::collective::Strategy;
 use interface::{ExitCode, UserError};
 use policy::{Buffering, Direction, Level, Nested, OwnPart};
@@ -38,6 +38,8 @@ pub(super) enum Operation {
     Nothing,
     /// Reads of a cached block: 512 bytes and 7.5 KiB.
     SmallRead(usize),
+    /// Reads of 512 bytes of a cached block, [`BURST`] at the same time.
+    Burst,
     /// Writes to a cached block: 4 KiB and 64 KiB.
     SmallWrite(usize),
     /// A collective call of one member with 8 bytes.
@@ -55,12 +57,13 @@ pub(super) enum Operation {
 
 impl Operation {
     /// All operations.
-    const ALL: [Self; 15] = {
+    const ALL: [Self; 16] = {
         use Direction::{Read, Write};
         [
             Self::Nothing,
             Self::SmallRead(0),
             Self::SmallRead(1),
+            Self::Burst,
             Self::SmallWrite(0),
             Self::SmallWrite(1),
             Self::Tiny(Read),
@@ -80,6 +83,7 @@ impl Operation {
     fn calls(self) -> u32 {
         match self {
             Self::Nothing | Self::SmallRead(_) | Self::SmallWrite(_) | Self::Tiny(_) => CALLS,
+            Self::Burst => CALLS / BURST,
             Self::Blocks(..) | Self::ReadPieces | Self::WritePieces(_) | Self::TwoPhaseRead => {
                 TRANSFERS
             }
@@ -91,6 +95,7 @@ impl Operation {
         let blocks = |bytes: u64| (FILE_BYTES / bytes) as f64;
         match self {
             Self::Nothing | Self::SmallRead(_) | Self::SmallWrite(_) | Self::Tiny(_) => 1.0,
+            Self::Burst => f64::from(BURST),
             Self::Blocks(_, size) => blocks(BLOCK_BYTES[size]),
             Self::ReadPieces | Self::WritePieces(_) | Self::TwoPhaseRead => blocks(BLOCK_BYTES[0]),
         }
@@ -134,6 +139,9 @@ pub(super) const WRITTEN_PIECE_BYTES: [u64; 2] = [8, KIB];
 /// Bytes of a collective transfer: more than the server's cache holds.
 const FILE_BYTES: u64 = 64 * MIB;
 
+/// Requests of a burst.
+const BURST: u32 = 32;
+
 /// Times that each operation is made in a round.
 const CALLS: u32 = 200;
 const TRANSFERS: u32 = 3;
@@ -170,6 +178,8 @@ struct Stage {
     /// Files with blocks of [`BLOCK_BYTES`].
     files: [File; 2],
     memory: Vec<u8>,
+    /// Memory of each request of a burst.
+    buffers: Vec<Buffer>,
 }
 
 /// The one server and its client.
@@ -205,7 +215,9 @@ impl Bench {
     /// Faults of the server.
     pub(super) fn anchors(&self) -> Result<Anchors, UserError> {
         let files = [self.file(BLOCK_BYTES[0])?, self.file(BLOCK_BYTES[1])?];
-        let mut stage = Stage { files, memory: vec![0x5a; FILE_BYTES as usize] };
+        let buffers = (0..BURST).map(|_| self.connection.buffer(READ_BYTES[0]));
+        let buffers = buffers.collect::<Result<_, _>>()?;
+        let mut stage = Stage { files, memory: vec![0x5a; FILE_BYTES as usize], buffers };
         let mut rounds = vec![Vec::new(); Operation::ALL.len()];
         for _ in 0..ROUNDS {
             for (operation, used) in Operation::ALL.into_iter().zip(&mut rounds) {
@@ -228,6 +240,13 @@ impl Bench {
             Operation::SmallRead(size) => {
                 let place = &mut stage.memory[..READ_BYTES[size] as usize];
                 return large.read_at(place, 0).map(|_| ());
+            }
+            Operation::Burst => {
+                let buffers = std::mem::take(&mut stage.buffers).into_iter();
+                let begun: Vec<_> = buffers.map(|buffer| large.start_read(buffer, 0)).collect();
+                let ended: Result<_, _> = begun.into_iter().map(|begun| begun.wait()).collect();
+                stage.buffers = ended?;
+                return Ok(());
             }
             Operation::SmallWrite(size) => {
                 return large.write_at(&stage.memory[..SMALL_BYTES[size] as usize], 0);

@@ -1,9 +1,10 @@
-//! The two numbers of a calibration that are fitted.
+//! The three numbers of a calibration that are fitted.
 //!
 //! One rank and one server at a time, as in the [operations](super::anchors), leave caches and
 //! memory to each other. Several ranks and servers at the same time evict each other's lines, wait
 //! for the same memory and switch between threads, so that their work takes longer: by one factor
-//! for copies between processes, which servers make, and by another one for all other work.
+//! for copies between processes, which servers make, by another one for threads that wake one
+//! another, and by a third one for all other work.
 
 use super::residuals::Residual;
 use interface::UserError;
@@ -14,15 +15,20 @@ use serde::{Deserialize, Serialize};
 pub struct Loads {
     /// Of copies between processes and of the disks' threads.
     pub copies: f64,
+    /// Of idle nodes that wake, and of calls, whose thread hands over to another one.
+    pub wakes: f64,
     /// Of all other work of processors.
     pub rest: f64,
 }
+
+/// Number of factors.
+const FACTORS: usize = 3;
 
 /// Steps of the fit; each one of them is nearly exact.
 const STEPS: usize = 4;
 
 /// Largest factor that is believed, and inverse of the smallest.
-const LOAD_MAX: f64 = 3.0;
+const LOAD_MAX: f64 = 6.0;
 
 /// Logarithm of the change by which the effect of a factor is found.
 const CHANGE: f64 = 0.1;
@@ -32,18 +38,44 @@ const CHANGE: f64 = 0.1;
 const DAMPING: f64 = 0.02;
 
 impl Loads {
-    const NONE: Self = Self { copies: 1.0, rest: 1.0 };
+    const NONE: Self = Self { copies: 1.0, wakes: 1.0, rest: 1.0 };
+
+    /// Returns the factors after `map`.
+    fn map(self, mut map: impl FnMut(usize, f64) -> f64) -> Self {
+        let Self { copies, wakes, rest } = self;
+        Self { copies: map(0, copies), wakes: map(1, wakes), rest: map(2, rest) }
+    }
 
     /// Returns the factors multiplied by the exponential function of these numbers.
-    fn changed(self, [copies, rest]: [f64; 2]) -> Self {
-        let bounded = |factor: f64| factor.clamp(1.0 / LOAD_MAX, LOAD_MAX);
-        Self { copies: bounded(self.copies * copies.exp()), rest: bounded(self.rest * rest.exp()) }
+    fn changed(self, by: [f64; FACTORS]) -> Self {
+        self.map(|factor, load| (load * by[factor].exp()).clamp(1.0 / LOAD_MAX, LOAD_MAX))
     }
 
     fn rounded(self) -> Self {
-        let rounded = |factor: f64| (factor * 100.0).round() / 100.0;
-        Self { copies: rounded(self.copies), rest: rounded(self.rest) }
+        self.map(|_, load| (load * 100.0).round() / 100.0)
     }
+}
+
+/// Solves linear equations with a symmetric, positive definite matrix, by elimination. The last
+/// number of each is its right side.
+fn solve(mut equations: [[f64; FACTORS + 1]; FACTORS]) -> [f64; FACTORS] {
+    for pivot in 0..FACTORS {
+        let (done, below) = equations.split_at_mut(pivot + 1);
+        for equation in below {
+            let share = equation[pivot] / done[pivot][pivot];
+            equation
+                .iter_mut()
+                .zip(&done[pivot])
+                .for_each(|(value, above)| *value -= share * above);
+        }
+    }
+    let mut solution = [0.0; FACTORS];
+    for (row, equation) in equations.iter().enumerate().rev() {
+        // Those that are not known yet are 0.
+        let known: f64 = equation.iter().zip(solution).map(|(factor, known)| factor * known).sum();
+        solution[row] = (equation[FACTORS] - known) / equation[row];
+    }
+    solution
 }
 
 /// Returns the loads, in hundredths, with which simulated programs take as long as real ones, by
@@ -64,27 +96,27 @@ pub(super) fn fit(
     let mut loads = Loads::NONE;
     for _ in 0..STEPS {
         let here = logarithms(loads)?;
-        let effects =
-            [logarithms(loads.changed([CHANGE, 0.0]))?, logarithms(loads.changed([0.0, CHANGE]))?];
-        // Normal equations of two unknowns.
-        let (mut sums, mut wanted) = ([[DAMPING, 0.0], [0.0, DAMPING]], [0.0; 2]);
+        let mut effects = Vec::new();
+        for factor in 0..FACTORS {
+            let mut change = [0.0; FACTORS];
+            change[factor] = CHANGE;
+            effects.push(logarithms(loads.changed(change))?);
+        }
+        // Normal equations.
+        let mut equations = [[0.0; FACTORS + 1]; FACTORS];
         for (index, real) in real.iter().enumerate() {
             let residual = real.real_seconds.ln() - here[index];
-            let effect =
-                [0, 1].map(|factor: usize| (effects[factor][index] - here[index]) / CHANGE);
-            for row in 0..2 {
-                wanted[row] += effect[row] * residual;
-                for column in 0..2 {
-                    sums[row][column] += effect[row] * effect[column];
-                }
+            let effect: [f64; FACTORS] =
+                std::array::from_fn(|factor| (effects[factor][index] - here[index]) / CHANGE);
+            for (equation, own) in equations.iter_mut().zip(effect) {
+                let others = effect.into_iter().chain([residual]);
+                equation.iter_mut().zip(others).for_each(|(sum, other)| *sum += own * other);
             }
         }
-        let [[a, b], [c, d]] = sums;
-        let determinant = a * d - b * c;
-        let change = [
-            (wanted[0] * d - wanted[1] * b) / determinant,
-            (wanted[1] * a - wanted[0] * c) / determinant,
-        ];
+        for (factor, equation) in equations.iter_mut().enumerate() {
+            equation[factor] += DAMPING;
+        }
+        let change = solve(equations);
         loads = loads.changed(change);
     }
     Ok(loads.rounded())
@@ -122,27 +154,36 @@ mod tests {
         seconds.into_iter().map(residual).collect()
     }
 
-    /// Programs with shares of both kinds of work, and a tenth that is that of the medium.
-    fn mixed(Loads { copies, rest }: Loads) -> Vec<f64> {
-        vec![1.0 + 8.0 * copies + rest, 0.2 + 0.4 * copies + 1.4 * rest, 3.0 + 5.0 * rest]
+    /// Programs with shares of all kinds of work, and a tenth that is that of the medium.
+    fn mixed(Loads { copies, wakes, rest }: Loads) -> Vec<f64> {
+        vec![
+            1.0 + 8.0 * copies + rest,
+            0.2 + 0.4 * copies + 1.4 * rest,
+            3.0 + 5.0 * rest + wakes,
+            0.1 + 0.9 * wakes,
+        ]
     }
 
     #[test]
     fn loads_are_found() {
-        for (copies, rest) in [(1.4, 1.4), (0.8, 1.5), (1.6, 0.7)] {
-            let loads = Loads { copies, rest };
+        for (copies, wakes, rest) in [(1.4, 1.4, 1.4), (0.8, 2.0, 1.5), (1.6, 1.0, 0.7)] {
+            let loads = Loads { copies, wakes, rest };
             let found = fit(&real(mixed(loads)), |loads| Ok(mixed(loads))).unwrap();
-            assert!((found.copies / copies - 1.0).abs() < 0.02, "{found:?} for {loads:?}");
-            assert!((found.rest / rest - 1.0).abs() < 0.02, "{found:?} for {loads:?}");
+            let apart = [found.copies / copies, found.wakes / wakes, found.rest / rest];
+            assert!(apart.iter().all(|ratio| (ratio - 1.0).abs() < 0.02), "{found:?}");
         }
     }
 
     #[test]
     fn loads_of_the_same_effect_stay_together() {
-        let alike = |Loads { copies, rest }: Loads| vec![copies + rest, 2.0 * (copies + rest)];
-        let found = fit(&real(vec![3.0, 6.0]), |loads| Ok(alike(loads))).unwrap();
-        assert!((found.copies - 1.5).abs() < 0.02 && (found.rest - 1.5).abs() < 0.02, "{found:?}");
+        let alike = |Loads { copies, wakes, rest }: Loads| {
+            vec![copies + wakes + rest, 2.0 * (copies + wakes + rest)]
+        };
+        let found = fit(&real(vec![4.5, 9.0]), |loads| Ok(alike(loads))).unwrap();
+        for load in [found.copies, found.wakes, found.rest] {
+            assert!((load - 1.5).abs() < 0.02, "{found:?}");
+        }
         let most = fit(&real(vec![1e9, 1e9]), |loads| Ok(alike(loads))).unwrap();
-        assert_eq!((most.copies, most.rest), (3.0, 3.0));
+        assert_eq!((most.copies, most.wakes, most.rest), (LOAD_MAX, LOAD_MAX, LOAD_MAX));
     }
 }

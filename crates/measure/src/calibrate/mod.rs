@@ -81,7 +81,7 @@ pub fn calibrate(
     let save = |parameters: &Parameters, loads: Loads| {
         write::write(&scenario, &disk, (parameters, loads), calibrated_at)
     };
-    progress("programs to which two numbers are fitted: the loads");
+    progress("programs to which three numbers are fitted: the loads");
     let fitted = carry_out(&FITTED, program, directory)?;
     let loads = load::fit(&fitted, |loads| {
         save(&parameters.under(loads), loads)?;

@@ -32,12 +32,13 @@ pub struct Parameters {
 impl Parameters {
     /// Returns the parameters of processors whose work takes longer by these factors.
     pub(super) fn under(&self, loads: Loads) -> Self {
-        let Loads { copies, rest } = loads;
+        let Loads { copies, wakes, rest } = loads;
         let scaled = |measured: &Measured| {
             let factor = match measured.key.as_str() {
                 "call_us" => copies,
                 key if PER_SECOND.contains(&key) => 1.0 / copies,
                 key if key.starts_with("direct-") => copies,
+                "wake-ns" | "call-ns" | "collective-ns" => wakes,
                 key if key.ends_with("-ns") || key.contains("-ps") => rest,
                 _ => 1.0,
             };
@@ -68,18 +69,22 @@ fn slope(times: [f64; 2], bytes: [u64; 2]) -> f64 {
 /// each follows from the processor time of the threads whose work it describes.
 pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Parameters {
     let nothing = anchors.of(Operation::Nothing);
+    // Each of several requests, one after the other, wakes the server; of a burst, few do.
+    let small = anchors.of(Operation::SmallRead(0));
+    let wake = (small.server - anchors.of(Operation::Burst).server).clamp(0.0, nothing.server);
     // A request without work: a message each way.
-    let message = nothing.server / 2.0;
+    let message = (nothing.server - wake) / 2.0;
     let call = (nothing.caller + nothing.io - nothing.server).max(0.0);
     let hop = ((nothing.elapsed - nothing.processors()) / 2.0).max(0.0);
     let [read, write] =
         [Direction::Read, Direction::Write].map(|it| anchors.of(Operation::Tiny(it)));
     let tiny = (read.caller + read.io + write.caller + write.io) / 2.0;
-    let collective = tiny - call - 3.0 * message;
+    let collective = tiny - call - 3.0 * message - 2.0 * wake;
     let mut machine = vec![
         measured("shared-cores", f64::from(cores), "processors that the system gives"),
-        measured("send-ns", message, "half of a server's time for a request without work"),
+        measured("send-ns", message, "a server's time for a request without work: half the rest"),
         measured("receive-ns", message, "the other half"),
+        measured("wake-ns", wake, "reads of 512 bytes, one by one and 32 at a time: server"),
         measured("network-hop-ns", hop, "half of what such a request takes beyond processor time"),
         measured("call-ns", call, "the client's time for it, beyond the server's"),
         measured("collective-ns", collective, "collective calls with 8 bytes: client"),

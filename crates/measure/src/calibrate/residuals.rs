@@ -75,24 +75,25 @@ const fn independent(pattern: &'static str, transfers: u32) -> Case {
 }
 
 /// Programs that the loads are fitted to.
-pub(super) const FITTED: [Case; 4] = [
+pub(super) const FITTED: [Case; 6] = [
     case("rc", 64 * KIB, Strategy::DiskDirected),
     case("wb", MIB, Strategy::DiskDirected),
     case("rcc", 1024, Strategy::TwoPhase),
     case("wb", MIB, Strategy::TwoPhase),
+    small("rc", 400, Strategy::DiskDirected),
+    independent("wb", 1000),
 ];
 
 /// Programs that have no part in any parameter.
-pub(super) const CHECKED: [Case; 10] = [
+pub(super) const CHECKED: [Case; 9] = [
     case("rb", MIB, Strategy::DiskDirected),
     case("rc", 8, Strategy::DiskDirected),
     case("wc", 8 * KIB, Strategy::DiskDirected),
     case("rb", MIB, Strategy::TwoPhase),
     case("rc", 8 * KIB, Strategy::TwoPhase),
     case("wc", 8 * KIB, Strategy::TwoPhase),
-    small("rc", 400, Strategy::DiskDirected),
+    small("wc", 400, Strategy::DiskDirected),
     small("rc", 200, Strategy::TwoPhase),
-    independent("wb", 1000),
     independent("rb", 1000),
 ];
 

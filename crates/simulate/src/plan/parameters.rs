@@ -153,7 +153,7 @@ pub(super) static PARAMETERS: [Key; 11] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 26] = [
+pub(super) static COSTS: [Key; 27] = [
     parameter(
         "shared-cores",
         Kind::Number { least: 0, most: 4096, unit: "" },
@@ -317,6 +317,14 @@ pub(super) static COSTS: [Key; 26] = [
         "Processor time to receive a message and wake the thread that waits for it.",
         "Not published; assumed equal to the cost of a memput without data.",
         field!(base.machine.messages.receive),
+    ),
+    parameter(
+        "wake-ns",
+        COST,
+        "Processor time of a message beyond receive-ns for a node that it finds idle: its thread \
+         has gone to sleep.",
+        "Not published; part of receive-ns.",
+        field!(base.machine.messages.wake),
     ),
     parameter(
         "receive-ps-per-byte",

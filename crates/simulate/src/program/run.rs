@@ -3,8 +3,8 @@
 use super::mailbox::Mailbox;
 use super::rank::SimulatedRank;
 use crate::scenario::Scenario;
-use crate::trials::config;
-use filesystem::{BufferPool, Client, Fault, RosterCache, serve};
+use crate::trials::{config, servers};
+use filesystem::{BufferPool, Client, Fault};
 use interface::{ExitCode, UserError};
 use program::{Program, RankReport};
 use std::cell::RefCell;
@@ -131,14 +131,7 @@ fn run_on(
     machine: &Rc<Machine<Phantom>>,
     tasks: &mut Vec<TaskHandle>,
 ) -> Result<ProgramOutcome, UserError> {
-    let rosters = RosterCache::default();
-    tasks.extend((0..scenario.servers).map(|id| {
-        let (world, config) = (machine.world(id), config::server(scenario, id, &rosters));
-        world.clone().spawn(async move {
-            let ended = serve(world, config, || {}, std::future::pending()).await;
-            debug_assert!(ended.is_ok(), "a simulated server serves to the end: {ended:?}");
-        })
-    }));
+    tasks.extend(servers::start(scenario, machine));
     let all = Rc::new(Ranks {
         scenario: Rc::new(scenario.clone()),
         engine: engine.clone(),
@@ -152,7 +145,6 @@ fn run_on(
     });
     let worlds = (0..program.ranks()).map(|rank| machine.world(scenario.servers + rank));
     let starting = start(Rc::clone(&all), worlds.collect());
-    let failed = |fault: Fault| UserError::of_fault("the simulated program failed", &fault);
     let ranks = engine.run(starting).map_err(|deadlock| never_ends(&deadlock.to_string()))?;
     let ranks = ranks.map_err(failed)?;
     let nodes = [0..scenario.servers, scenario.servers..scenario.servers + program.ranks()];
@@ -185,15 +177,7 @@ fn run_on(
     let after = used();
     let (events, digest) = (engine.events(), engine.digest());
     // After the digest, which is of the program alone.
-    let server_requests = match asking {
-        Some(client) => engine
-            .run(async move { client.status().await })
-            .map_err(|deadlock| never_ends(&deadlock.to_string()))?
-            .into_iter()
-            .try_fold(0, |sum, status| Ok(sum + status?.requests))
-            .map_err(failed)?,
-        None => 0,
-    };
+    let server_requests = asking.map_or(Ok(0), |client| requests(engine, client))?;
     Ok(ProgramOutcome {
         seconds: longest.as_seconds(),
         ranks,
@@ -203,6 +187,17 @@ fn run_on(
         events,
         digest,
     })
+}
+
+fn failed(fault: Fault) -> UserError {
+    UserError::of_fault("the simulated program failed", &fault)
+}
+
+/// Returns the number of requests that all servers have answered.
+fn requests(engine: &Engine, client: Client<SimulatedWorld<Phantom>>) -> Result<u64, UserError> {
+    let asked = engine.run(async move { client.status().await });
+    let all = asked.map_err(|deadlock| never_ends(&deadlock.to_string()))?;
+    all.into_iter().try_fold(0, |sum, status| Ok(sum + status?.requests)).map_err(failed)
 }
 
 /// Connects the ranks, and makes the files that they expect.

@@ -4,6 +4,7 @@ mod availability;
 pub(crate) mod config;
 mod queue;
 mod run;
+pub(crate) mod servers;
 mod trial;
 mod verify;
 mod workload_queue;

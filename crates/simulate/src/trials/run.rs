@@ -1,11 +1,11 @@
 //! One trial: starts servers and clients on a fresh machine, transfers once, and reads the clock.
 
 use super::availability::{Period, availability_of};
-use super::config;
 use super::verify::{Verify, verify};
+use super::{config, servers};
 use crate::scenario::Scenario;
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Client, Fault, Group, NewFile, RosterCache, serve};
+use filesystem::{Client, Fault, Group, NewFile};
 use interface::Availability;
 use interface::{ExitCode, UserError};
 use policy::{Access, Pool};
@@ -95,16 +95,7 @@ fn run_on<P: Verify>(
     machine: &Rc<Machine<P>>,
     tasks: &mut Vec<TaskHandle>,
 ) -> Result<Outcome, UserError> {
-    // One cache shares the equal rosters of hundreds of servers.
-    let rosters = RosterCache::default();
-    tasks.extend((0..scenario.servers).map(|id| {
-        let world = machine.world(id);
-        let config = config::server(scenario, id, &rosters);
-        world.clone().spawn(async move {
-            let ended = serve(world, config, || {}, std::future::pending()).await;
-            debug_assert!(ended.is_ok(), "a simulated server serves to the end: {ended:?}");
-        })
-    }));
+    tasks.extend(servers::start(scenario, machine));
     let progress = Rc::new(Progress::<P> {
         first_start: Cell::default(),
         last_end: Cell::default(),

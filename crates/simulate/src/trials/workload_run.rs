@@ -1,11 +1,12 @@
 //! One trial of a workload: the clients run their programs, and the servers count their disk reads.
 
 use super::config;
+use super::servers;
 use super::verify::Verify;
 use crate::scenario::Scenario;
 use crate::workload::{Workload, WorkloadStep, WorkloadTrial};
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{CacheCounts, Client, Fault, Group, NewFile, RosterCache, SharedMemory, serve};
+use filesystem::{CacheCounts, Client, Fault, Group, NewFile, SharedMemory};
 use interface::{ExitCode, UserError};
 use policy::{Access, Direction, Nested, Pool};
 use std::cell::{Cell, RefCell};
@@ -87,15 +88,7 @@ fn run_on(
     engine: &Engine,
     machine: &Rc<Machine<Phantom>>,
 ) -> Result<WorkloadTrial, UserError> {
-    let rosters = RosterCache::default();
-    let serve_on = |id: u32| {
-        let (world, config) = (machine.world(id), config::server(scenario, id, &rosters));
-        world.clone().spawn(async move {
-            let ended = serve(world, config, || {}, std::future::pending()).await;
-            debug_assert!(ended.is_ok(), "a simulated server serves to the end: {ended:?}");
-        })
-    };
-    let mut tasks: Vec<_> = (0..scenario.servers).map(serve_on).collect();
+    let mut tasks = servers::start(scenario, machine);
     let node = |number: u32| Address(format!("node:{number}"));
     let sums = WorkloadTrial {
         seconds: 0.0,
@@ -169,7 +162,7 @@ async fn client(
     group.barrier().await?;
     let memory = Phantom::client_memory(rank, workload.step_bytes_max(scenario.block_bytes));
     let shared_memory = match workload.collective() {
-        Some(strategy) => Some(share(&group, memory.clone(), strategy).await?),
+        Some(strategy) => Some(share(&group, memory, strategy).await?),
         None => None,
     };
     let mut numbers =

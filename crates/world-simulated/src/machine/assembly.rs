@@ -258,6 +258,7 @@ impl<P: Kind> Machine<P> {
             true => self.costs.receive_bytes(bytes()),
             false => self.costs.receive,
         };
+        let cost = cost + node.wake(self.engine.now(), self.costs.wake);
         let work = node.occupy(&self.engine, cost, || What::Receive { bytes: bytes() });
         if work.mark.is_some() {
             let mut flights = self.flights.borrow_mut();

@@ -12,6 +12,9 @@ pub struct MessageCosts {
     pub message_ps_per_byte: u64,
     /// Cost of receiving a message and waking its thread.
     pub receive: Duration,
+    /// Cost of a message beyond that for a node that it finds idle: its thread has gone to sleep,
+    /// and other threads have used the caches meanwhile.
+    pub wake: Duration,
     /// Cost of each byte for the node that receives it from a socket, in picoseconds: of a message,
     /// of a memput that the requester copies, of a memget that the owner answers. 0 where data goes
     /// by DMA to its place; then the owner of the memory handles no message for a memput.

@@ -115,6 +115,13 @@ impl<P: Kind> Node<P> {
         (from, until)
     }
 
+    /// Returns `cost` if the processor is idle, so that a message must wake its thread.
+    #[inline]
+    pub(super) fn wake(&self, now: Instant, cost: Duration) -> Duration {
+        let is_asleep = cost > Duration::ZERO && self.processor.borrow().free_at() <= now;
+        if is_asleep { cost } else { Duration::ZERO }
+    }
+
     /// Puts the node on a host.
     pub(super) fn join_host(&self, member: HostMember) {
         assert!(self.host_member.set(member).is_ok(), "a node is on one host only");

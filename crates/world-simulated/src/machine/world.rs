@@ -355,6 +355,7 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
                 network.carry(own, other, carried).await;
                 let cost = costs.put_for_owner(lends, count, bytes);
                 if let Some(owner) = self.machine.node(other).filter(|_| cost > Duration::ZERO) {
+                    let cost = cost + owner.wake(self.machine.engine.now(), costs.wake);
                     let what = || What::GetAnswer { to: own, bytes };
                     let copied = owner.occupy(&self.machine.engine, cost, what);
                     self.until_done(&copied).await;

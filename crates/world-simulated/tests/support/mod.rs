@@ -21,6 +21,7 @@ pub(crate) const MESSAGES: MessageCosts = MessageCosts {
     send: Duration::from_us(5),
     message_ps_per_byte: 0,
     receive: Duration::from_us(5),
+    wake: Duration::ZERO,
     receive_ps_per_byte: 0,
     one_sided: Duration::from_us(5),
     get_answer: Duration::ZERO,
