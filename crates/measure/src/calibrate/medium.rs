@@ -5,7 +5,8 @@ use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 use units::{GIB, KIB, MIB};
 
@@ -14,6 +15,8 @@ use units::{GIB, KIB, MIB};
 pub(super) struct Medium {
     /// Bytes a second of a long write with its sync.
     pub(super) bytes_per_second: f64,
+    /// Bytes a second of the syncs of several files at the same time, together.
+    pub(super) shared_bytes_per_second: f64,
     /// Nanoseconds of the sync of one page.
     pub(super) sync_ns: f64,
     /// Nanoseconds of reading 4 KiB and 1 MiB past the cache; `None` where the file system has no
@@ -26,50 +29,86 @@ pub(super) struct Medium {
 }
 
 const WRITTEN_BYTES: u64 = 64 * MIB;
+/// Files that are synced at the same time, and the bytes of each.
+const FILES: usize = 4;
+const FILE_BYTES: u64 = 32 * MIB;
 const SYNCS: u32 = 20;
 const ROUNDS: usize = 3;
 const DIRECT_READS: u64 = 32;
 
-/// Measures the medium of a directory, with a file that is removed.
+/// Measures the medium of a directory, with files that are removed.
 ///
 /// # Errors
 /// Fails when the directory cannot hold the file.
 pub(super) fn measure(directory: &Path) -> Result<Medium, UserError> {
     let path = directory.join("calibrate-medium");
-    let measured = measure_at(&path);
-    // It may not exist.
-    let _ = std::fs::remove_file(&path);
+    let paths: Vec<_> =
+        (0..FILES).map(|file| directory.join(format!("calibrate-medium-{file}"))).collect();
+    let measured = measure_at(&path, &paths);
+    for path in paths.iter().chain([&path]) {
+        // It may not exist.
+        let _ = std::fs::remove_file(path);
+    }
     measured.map_err(|error| {
         UserError::new(
             ExitCode::Failed,
             format!("cannot measure the disk of {}", directory.display()),
             error.to_string(),
-            "name a directory with 128 MiB of space that you may write to, with --directory",
+            "name a directory with 256 MiB of space that you may write to, with --directory",
         )
     })
 }
 
-fn measure_at(path: &Path) -> io::Result<Medium> {
+/// Writes the first bytes of a file.
+fn write(file: &File, bytes: u64) -> io::Result<()> {
     let data = vec![0x5a_u8; MIB as usize];
-    let file = OpenOptions::new().create(true).truncate(true).write(true).read(true).open(path)?;
+    (0..bytes / MIB).try_for_each(|block| file.write_all_at(&data, block * MIB))
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(true).write(true).read(true).open(path)
+}
+
+/// Returns the bytes a second of the syncs of several files at the same time, together.
+fn shared_rate(paths: &[PathBuf]) -> io::Result<f64> {
+    let files: Vec<File> = paths.iter().map(|path| create(path)).collect::<Result<_, _>>()?;
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        files.iter().try_for_each(|file| write(file, FILE_BYTES))?;
+        let begun = Instant::now();
+        std::thread::scope(|scope| {
+            let syncs: Vec<_> = files.iter().map(|file| scope.spawn(|| file.sync_data())).collect();
+            let ended = |sync: ScopedJoinHandle<'_, io::Result<()>>| {
+                sync.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            syncs.into_iter().try_for_each(ended)
+        })?;
+        times.push(begun.elapsed().as_secs_f64());
+    }
+    Ok((FILE_BYTES * paths.len() as u64) as f64 / median(&mut times))
+}
+
+fn measure_at(path: &Path, paths: &[PathBuf]) -> io::Result<Medium> {
+    let shared_bytes_per_second = shared_rate(paths)?;
+    let data = vec![0x5a_u8; 4096];
+    let file = create(path)?;
     let mut writes = Vec::new();
     for _ in 0..ROUNDS {
         let begun = Instant::now();
-        for block in 0..WRITTEN_BYTES / MIB {
-            file.write_all_at(&data, block * MIB)?;
-        }
+        write(&file, WRITTEN_BYTES)?;
         file.sync_data()?;
         writes.push(begun.elapsed().as_secs_f64());
     }
     let mut syncs = Vec::new();
     for number in 0..SYNCS {
-        file.write_all_at(&data[..4096], u64::from(number) * 4096)?;
+        file.write_all_at(&data, u64::from(number) * 4096)?;
         let begun = Instant::now();
         file.sync_data()?;
         syncs.push(begun.elapsed().as_nanos() as f64);
     }
     Ok(Medium {
         bytes_per_second: WRITTEN_BYTES as f64 / median(&mut writes),
+        shared_bytes_per_second,
         sync_ns: median(&mut syncs),
         direct_reads: direct_reads(path).ok(),
         cache_bytes: memory_bytes() / 2,

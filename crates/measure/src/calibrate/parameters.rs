@@ -214,6 +214,11 @@ fn disk(anchors: &Anchors, medium: &Medium) -> Vec<Measured> {
                 None => "not measured, as there is no O_DIRECT here: assumed",
             },
         ),
+        measured(
+            "shared_bytes_per_second",
+            medium.shared_bytes_per_second,
+            "four files of 32 MiB synced at the same time",
+        ),
         measured("sync_us", medium.sync_ns / 1_000.0, "sync of 4 KiB"),
         measured("cache_bytes", medium.cache_bytes as f64, "half of the memory"),
         measured("dirty_bytes", medium.dirty_bytes as f64, "share that the system permits"),

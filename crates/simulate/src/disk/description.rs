@@ -34,8 +34,10 @@ pub(super) fn disk_of_table(
             }
         }
     }
-    let missing = disk.parameters.iter().find(|parameter| !table.contains_key(parameter.name));
-    match missing {
+    // A parameter that is 0 by default may be left out: files of older versions lack it.
+    let is_missing =
+        |parameter: &&Parameter| parameter.default > 0 && !table.contains_key(parameter.name);
+    match disk.parameters.iter().find(is_missing) {
         Some(Parameter { name, meaning, .. }) => Err(format!("missing field `{name}`: {meaning}")),
         None => (disk.make)(&values),
     }

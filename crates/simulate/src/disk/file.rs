@@ -213,6 +213,9 @@ mod tests {
         assert_eq!(shown(p5510), Ok(format!("{:?}", DiskKind::of(SsdSpec::P5510))));
         let named = DiskKind::of(PageCacheSpec::DEFAULT);
         assert_eq!(shown(page_cache), Ok(format!("{named:?}")));
+        let older = page_cache.replace("\nshared_bytes_per_second = 0", "");
+        assert_ne!(older, page_cache);
+        assert_eq!(shown(&older), Ok(format!("{named:?}")));
         for (text, from, to, word) in [
             (page_cache, "direct = 0", "direct = 2", "direct is 2"),
             (page_cache, "dirty_bytes = 2_147", "dirty_bytes = 22_147", "above cache_bytes"),

@@ -20,6 +20,7 @@ use crate::models::bus::Bus;
 use crate::models::disk_model::{Command, DiskModel, Step};
 use crate::models::layout::{Layout, LayoutError};
 use crate::models::request_queue::QueueKind;
+use crate::models::shared_medium::SharedMedium;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use units::{Duration, FileId, Instant};
@@ -78,8 +79,9 @@ impl<P: Kind> SimulatedDisk<P> {
 }
 
 impl<P: Kind> SimulatedDisk<P> {
-    /// Lets the disk's thread share the cores of a host.
-    pub(crate) fn join_host(&self, member: HostMember) {
+    /// Lets the disk's thread share the cores of a host, and the disk perhaps its medium.
+    pub(crate) fn join_host(&self, member: HostMember, medium: &SharedMedium) {
+        self.0.model.borrow_mut().join_medium(medium);
         assert!(self.0.host_member.set(member).is_ok(), "a disk's thread is on one host only");
     }
 

@@ -16,6 +16,7 @@ use crate::engine::{Engine, HandlerId, TimerHandler};
 use crate::host_member::{HostMember, SharedHost};
 use crate::models::layout::LayoutError;
 use crate::models::processor::Busy;
+use crate::models::shared_medium::SharedMedium;
 use crate::timeline::{Cause, Link as Because, What};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -69,8 +70,9 @@ impl<P: Kind> Machine<P> {
             for (member, node) in on_host().enumerate() {
                 node.join_host(HostMember::new(&host, member));
             }
+            let medium = SharedMedium::default();
             for (index, disk) in threads().enumerate() {
-                disk.join_host(HostMember::new(&host, members.len() + index));
+                disk.join_host(HostMember::new(&host, members.len() + index), &medium);
             }
         }
         let network = config.network.build(nodes.len() as u32)?;

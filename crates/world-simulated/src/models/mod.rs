@@ -18,7 +18,8 @@ mod parameter;
 pub mod processor;
 
 pub use disk::{
-    analytic, disk_model, ideal, layout, mechanical, nvme_p5510, page_cache, request_queue, ssd,
+    analytic, disk_model, ideal, layout, mechanical, nvme_p5510, page_cache, request_queue,
+    shared_medium, ssd,
 };
 pub use model_info::ModelInfo;
 pub use parameter::{Parameter, ParameterValues, Unit};

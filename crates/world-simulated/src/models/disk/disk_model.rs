@@ -10,6 +10,7 @@
 //! A disk whose data needs no bus of its node answers `Complete` at once.
 
 use super::layout::DiskShape;
+use super::shared_medium::SharedMedium;
 use std::ops::Range;
 use units::{Duration, Instant};
 
@@ -56,6 +57,9 @@ pub trait DiskModel {
     fn sync(&mut self, _now: Instant) -> Instant {
         self.idle_at()
     }
+
+    /// Tells a disk at rest the medium of its computer. Most disks have one of their own.
+    fn join_medium(&mut self, _medium: &SharedMedium) {}
 
     /// Divides the latest step, from `from` (the present) to `until` (the instant that the step
     /// names), into phases without gaps.

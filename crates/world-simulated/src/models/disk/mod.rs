@@ -16,6 +16,7 @@ pub mod nvme_p5510;
 pub mod page_cache;
 mod parameter_bases;
 pub mod request_queue;
+pub mod shared_medium;
 pub mod spec;
 pub mod ssd;
 

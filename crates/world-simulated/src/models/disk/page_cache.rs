@@ -5,12 +5,16 @@
 //! or until more are dirty than the limit; then the writer waits for the medium. With `direct`
 //! (`O_DIRECT`) there is no cache, and data moves without a copy.
 //!
+//! The disks of one computer may be files on the same medium, which moves more bytes for all of
+//! them than for one (`shared_bytes_per_second`).
+//!
 //! The model omits write-back in the background, read-ahead, and reordering by the medium. Pages
 //! leave the cache in the order in which they came.
 
 use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
 use super::parameter_bases::{CAPACITY, COUNT, RATE, TIME};
+use super::shared_medium::SharedMedium;
 use super::spec::{DiskDeclaration, DiskKind, DiskSpec};
 use crate::models::{ModelInfo, Parameter, ParameterValues, Unit};
 use std::collections::{BTreeSet, VecDeque};
@@ -32,6 +36,7 @@ pub const DISK: DiskDeclaration = DiskDeclaration {
         DIRTY_BYTES,
         MEDIUM_RATE,
         MEDIUM_LATENCY,
+        SHARED_RATE,
         SYNC,
         DIRECT,
     ],
@@ -99,6 +104,15 @@ const MEDIUM_LATENCY: Parameter = Parameter {
     ..TIME
 };
 
+const SHARED_RATE: Parameter = Parameter {
+    name: "shared_bytes_per_second",
+    least: 0,
+    default: PageCacheSpec::DEFAULT.shared_bytes_per_second,
+    meaning: "Rate of the medium for all disks of a computer (`shared-cores`) together. 0: each \
+              disk has a medium of its own.",
+    ..RATE
+};
+
 const SYNC: Parameter = Parameter {
     name: "sync_us",
     default: PageCacheSpec::DEFAULT.sync.as_ns(),
@@ -134,6 +148,8 @@ pub struct PageCacheSpec {
     pub medium_bytes_per_second: u64,
     /// Time of the medium for each access.
     pub medium_latency: Duration,
+    /// Rate of the medium for all disks of a computer together; 0 if each has its own.
+    pub shared_bytes_per_second: u64,
     /// Time of a sync after the data is on the medium.
     pub sync: Duration,
     /// True to bypass the cache.
@@ -161,6 +177,7 @@ impl PageCacheSpec {
         dirty_bytes: 2 << 30,
         medium_bytes_per_second: 2_000_000_000,
         medium_latency: Duration::from_us(80),
+        shared_bytes_per_second: 0,
         sync: Duration::from_us(500),
         is_direct: false,
     };
@@ -176,6 +193,7 @@ impl PageCacheSpec {
             dirty_bytes: values.get(&DIRTY_BYTES),
             medium_bytes_per_second: values.get(&MEDIUM_RATE),
             medium_latency: values.time(&MEDIUM_LATENCY),
+            shared_bytes_per_second: values.get(&SHARED_RATE),
             sync: values.time(&SYNC),
             is_direct: values.get(&DIRECT) == 1,
         };
@@ -200,15 +218,17 @@ impl DiskSpec for PageCacheSpec {
 }
 
 /// State of one file system with its medium. One call is carried out at a time.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct PageCache {
     spec: PageCacheSpec,
     /// Pieces of [`CACHED_TOGETHER_BYTES`] that are cached, and the order in which they came.
     cached: BTreeSet<u64>,
     arrived: VecDeque<u64>,
     dirty_bytes: u64,
-    /// End of the accepted work of the medium.
+    /// End of the accepted work of the medium for this disk.
     medium_until: Instant,
+    /// The medium that all disks of the computer share.
+    shared: SharedMedium,
     /// End of the medium's work for the present call.
     call_until: Instant,
 }
@@ -216,14 +236,14 @@ pub struct PageCache {
 impl PageCache {
     /// Creates a file system with an empty cache.
     pub fn new(spec: PageCacheSpec) -> Self {
-        let start = Instant::START;
         Self {
             spec,
             cached: BTreeSet::new(),
             arrived: VecDeque::new(),
             dirty_bytes: 0,
-            medium_until: start,
-            call_until: start,
+            medium_until: Instant::START,
+            shared: SharedMedium::default(),
+            call_until: Instant::START,
         }
     }
 
@@ -231,6 +251,10 @@ impl PageCache {
     fn on_medium(&mut self, now: Instant, bytes: u64) -> Instant {
         let data = Duration::of_transfer(bytes, self.spec.medium_bytes_per_second);
         self.medium_until = self.medium_until.max(now) + self.spec.medium_latency + data;
+        if self.spec.shared_bytes_per_second > 0 {
+            let data = Duration::of_transfer(bytes, self.spec.shared_bytes_per_second);
+            self.medium_until = self.medium_until.max(self.shared.occupy(now, data));
+        }
         self.medium_until
     }
 
@@ -335,6 +359,10 @@ impl DiskModel for PageCache {
         self.medium_until = self.medium_until.max(now) + self.spec.sync;
         self.medium_until
     }
+
+    fn join_medium(&mut self, medium: &SharedMedium) {
+        self.shared = medium.clone();
+    }
 }
 
 #[cfg(test)]
@@ -399,6 +427,21 @@ mod tests {
         let us = |end: Instant| end.as_ns() / 1_000;
         assert_eq!(us(disk.sync(at(5_000))), 5_000 + 100 + (1 << 20) / 100 + 1_000);
         assert_eq!(us(disk.sync(at(50_000))), 51_000, "nothing is dirty");
+    }
+
+    #[test]
+    fn disks_of_a_computer_share_the_rate_of_the_medium() {
+        // 64 KiB at 100 MB/s for one disk, and 100 us of latency. Of three at the same time, the
+        // last one waits for 192 KiB at 200 MB/s, 80 MB/s, or not.
+        for (shared_bytes_per_second, last_us) in [(200, 983), (80, 2_457), (0, 755)] {
+            let shared_bytes_per_second = shared_bytes_per_second * 1_000_000;
+            let medium = SharedMedium::default();
+            let disk = || PageCache::new(PageCacheSpec { shared_bytes_per_second, ..SPEC });
+            let mut disks = [disk(), disk(), disk()];
+            disks.iter_mut().for_each(|disk| disk.join_medium(&medium));
+            let ends = disks.each_mut().map(|disk| call(disk, 0, true, 0..64));
+            assert_eq!(ends[2], last_us);
+        }
     }
 
     #[test]
