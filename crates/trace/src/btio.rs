@@ -5,8 +5,8 @@
 //! dump the ranks append the 5 doubles of every point to one file. (Wong and Van der Wijngaart,
 //! NAS-03-002; `make_set.f`, `full_mpiio.f` and `simple_mpiio.f` of NPB 3.)
 
-use crate::event::{Communicator, Event, FileNumber, Operation, PartNumber, RankTrace};
-use crate::made::{check_events, write_made};
+use crate::event::{Communicator, FileNumber, Operation, PartNumber, RankTrace};
+use crate::made::{check_events, event, rank_trace, write_made};
 use interface::UserError;
 use policy::{Direction, Level, Nested, OwnPart};
 use std::fmt;
@@ -176,15 +176,7 @@ impl BtioProgram {
         if self.sync {
             events.push(event(0, Operation::Sync { file }));
         }
-        events.push(event(0, Operation::Close { file }));
-        events.push(event(0, Operation::End));
-        RankTrace {
-            events,
-            communicators: vec![(0..self.ranks).collect()],
-            files: vec!["btio".to_owned()],
-            parts,
-            is_cut: false,
-        }
+        rank_trace(self.ranks, "btio", events, parts)
     }
 
     /// Cells of a rank: the next one lies one further in x and z, and one back in y.
@@ -247,10 +239,6 @@ impl BtioProgram {
         let points = self.class.points();
         POINT_BYTES * (cell.x.start + points * (cell.y.start + y + points * (cell.z.start + z)))
     }
-}
-
-fn event(computed_ns: u64, operation: Operation) -> Event {
-    Event { computed_ns, blocked_ns: 0, took_ns: 0, depends_on_timing: false, operation }
 }
 
 /// Points of a cell in one direction.

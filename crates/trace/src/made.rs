@@ -1,9 +1,10 @@
 //! Writes traces of programs that were made, not recorded.
 
-use crate::event::{Operation, RankTrace};
+use crate::event::{Event, FileNumber, Operation, RankTrace};
 use crate::format::Writer;
 use crate::header::{Header, Recorded};
 use interface::UserError;
+use policy::OwnPart;
 use std::path::Path;
 
 /// Most events of all ranks, which are made in memory.
@@ -19,6 +20,30 @@ pub(crate) fn check_events(what: &str, events: u64) -> Result<(), UserError> {
         ));
     }
     Ok(())
+}
+
+/// Returns a call after a computation.
+pub(crate) fn event(computed_ns: u64, operation: Operation) -> Event {
+    Event { computed_ns, blocked_ns: 0, took_ns: 0, depends_on_timing: false, operation }
+}
+
+/// Returns the trace of one of `ranks` ranks that have the file `name` open together: they close it
+/// after `events`, and end.
+pub(crate) fn rank_trace(
+    ranks: u32,
+    name: &str,
+    mut events: Vec<Event>,
+    parts: Vec<OwnPart>,
+) -> RankTrace {
+    events.push(event(0, Operation::Close { file: FileNumber(0) }));
+    events.push(event(0, Operation::End));
+    RankTrace {
+        events,
+        communicators: vec![(0..ranks).collect()],
+        files: vec![name.to_owned()],
+        parts,
+        is_cut: false,
+    }
 }
 
 /// Writes the trace of a program as a new directory. `kind` stands for the host, `command` for the

@@ -1,7 +1,7 @@
 //! Programs that only move one access pattern: made, not recorded.
 
-use crate::event::{Collective, Communicator, Event, FileNumber, Operation, PartNumber, RankTrace};
-use crate::made::{check_events, write_made};
+use crate::event::{Collective, Communicator, FileNumber, Operation, PartNumber, RankTrace};
+use crate::made::{check_events, event, rank_trace, write_made};
 use interface::{UserError, access_of};
 use policy::{Direction, OwnPart, Pattern};
 use std::path::Path;
@@ -44,13 +44,6 @@ impl PatternProgram {
     fn rank_trace(&self, part: OwnPart) -> RankTrace {
         let (file, communicator) = (FileNumber(0), Communicator(0));
         let reads = self.pattern.direction == Direction::Read;
-        let event = |computed_ns: u64, operation: Operation| Event {
-            computed_ns,
-            blocked_ns: 0,
-            took_ns: 0,
-            depends_on_timing: false,
-            operation,
-        };
         let bytes = if reads { self.file_bytes } else { 0 };
         let (creates, is_fresh) = (!reads, !reads);
         let mut events = vec![
@@ -76,15 +69,7 @@ impl PatternProgram {
                 events.push(event(0, Operation::Sync { file }));
             }
         }
-        events.push(event(0, Operation::Close { file }));
-        events.push(event(0, Operation::End));
-        RankTrace {
-            events,
-            communicators: vec![(0..self.ranks).collect()],
-            files: vec!["pattern".to_owned()],
-            parts: vec![part],
-            is_cut: false,
-        }
+        rank_trace(self.ranks, "pattern", events, vec![part])
     }
 
     /// Writes the trace of the program as a new directory.
