@@ -210,7 +210,7 @@ fn a_trace_of_btio_is_made() {
     let wrong = place.path("wrong");
     let command = make("full", "8", &wrong);
     let ended = run(command);
-    assert!(ended.error.contains("a square of 1 to 4"), "{}", ended.error);
+    assert!(ended.error.contains("the square of a number from 1 to 4"), "{}", ended.error);
     ended.refused(USAGE, &["8 ranks are no square"]);
     run(make("simple", "25", &wrong)).refused(USAGE, &["fewer than 3 of 12 points"]);
     assert!(!wrong.exists());

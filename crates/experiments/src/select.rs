@@ -1,6 +1,7 @@
 //! Selection of experiments and of their rows by a user.
 
 use crate::catalogue::{Experiment, Point, experiments};
+use crate::studies::study_names;
 use interface::UserError;
 use std::str::FromStr;
 
@@ -52,10 +53,11 @@ impl FromStr for Only {
 pub fn select(names: &[String], only: &[Only]) -> Result<Vec<Experiment>, UserError> {
     let known = experiment_names();
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        let offered = [&known[..], &study_names()].concat();
         return Err(UserError::usage(
             format!("there is no experiment {unknown:?}"),
-            format!("the nearest name is {}", nearest(unknown, &known)),
-            format!("choose from {}", known.join(", ")),
+            format!("the nearest name is {}", nearest(unknown, &offered)),
+            format!("choose from {}", offered.join(", ")),
         ));
     }
     let wanted = |name: &str| names.iter().any(|word| word == name || word == ALL);
@@ -115,6 +117,9 @@ mod tests {
         assert!(error.cause.ends_with("tr94-table4"), "{error}");
         let error = select(&names(&["fig7"]), &[]).unwrap_err();
         assert!(error.cause.ends_with("tocs-fig7"), "{error}");
+        let error = select(&names(&["piosim-matmull"]), &[]).unwrap_err();
+        assert!(error.cause.ends_with("piosim-matmul"), "{error}");
+        assert!(error.help.contains("piosim-btio-full"), "{error}");
         assert_eq!(nearest("zz", &experiment_names()), ALL);
     }
 

@@ -113,7 +113,7 @@ impl BtioProgram {
             Err(UserError::usage("cannot make the trace of BTIO", cause, help))
         };
         let side_max = points / CELL_POINTS_MIN;
-        let help = format!("give a square of 1 to {side_max}, such as 1, 4, 9 or 16");
+        let help = format!("give the square of a number from 1 to {side_max}, such as 4 or 9");
         if side * side != u64::from(self.ranks) || side == 0 {
             return refused(format!("{} ranks are no square", self.ranks), help);
         }
