@@ -4,10 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod faults;
+mod mpi4py;
 mod newcomer;
 mod record;
 
-use mpi::{Family, Servers, done, ended, prefix, python, root};
+use mpi::{Family, Servers, done, ended, prefix, root};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -146,66 +147,4 @@ fn a_rank_that_does_not_join_is_named_and_the_program_ends() {
             assert_eq!(text.matches("error: ").count(), 1, "{family:?} {call}: {text}");
         }
     }
-}
-
-/// Makes `command`, which ends with the interposer, run Python with the MPI of a family.
-fn add_python(command: &mut Command, servers: &Servers, family: Family) {
-    if family == Family::Mpich {
-        // The wheel of mpi4py looks for the name that MPICH's own libraries have.
-        let folder = servers.path("lib");
-        std::fs::create_dir_all(&folder).unwrap();
-        let shown = Command::new("gcc").arg("-print-file-name=libmpich.so.12").output().unwrap();
-        let library = String::from_utf8(shown.stdout).unwrap();
-        let _ = std::os::unix::fs::symlink(library.trim(), folder.join("libmpi.so.12"));
-        command.arg(format!("LD_LIBRARY_PATH={}", folder.display()));
-    }
-    command.arg(format!("MPI4PY_MPIABI={}", family.name()));
-    command.arg(python().join("bin/python"));
-}
-
-fn run_tests_of_mpi4py(family: Family) {
-    let servers = Servers::start();
-    let mut command = servers.mpiexec(family, 2);
-    add_python(&mut command, &servers, family);
-    command.arg(python().join("mpi4py/test/main.py")).args(["-q", "test_io", "test_file"]);
-    // The tests take names of files from the system.
-    let directory = servers.path("names");
-    std::fs::create_dir(&directory).unwrap();
-    command.env("TMPDIR", &directory);
-    command.env("UNISONO_MATCH", format!("{}/*", directory.display()));
-    let (code, text) = ended(command);
-    let ran = text.lines().any(|line| line.starts_with("Ran ") && !line.starts_with("Ran 0"));
-    assert!(ran && code == Some(0), "{family:?}: {code:?}\n{text}");
-    let listed = done(servers.unisono(&["status", "--json"]));
-    assert!(listed.contains("server"), "{listed}");
-}
-
-#[test]
-fn the_tests_of_mpi4py_pass_with_mpich() {
-    run_tests_of_mpi4py(Family::Mpich);
-}
-
-#[test]
-fn the_tests_of_mpi4py_pass_with_open_mpi() {
-    run_tests_of_mpi4py(Family::OpenMpi);
-}
-
-#[test]
-fn the_heat_equation_writes_the_file_that_mpi_writes() {
-    let servers = Servers::start();
-    let example = root().join("examples/heat.py");
-    let plain = servers.path("heat.plain");
-    let mut alone = Family::OpenMpi.mpiexec(4);
-    alone.arg("env");
-    add_python(&mut alone, &servers, Family::OpenMpi);
-    alone.arg(&example).arg(&plain);
-    let expected = done(alone);
-    assert_eq!(expected, std::fs::read_to_string(root().join("examples/heat.txt")).unwrap());
-    let mut command = servers.mpiexec(Family::OpenMpi, 4);
-    add_python(&mut command, &servers, Family::OpenMpi);
-    command.arg(&example).arg("unisono://heat.dat");
-    assert_eq!(done(command), expected);
-    let copy = servers.path("heat.copy");
-    done(servers.unisono(&["get", "heat.dat", copy.to_str().unwrap()]));
-    assert!(std::fs::read(copy).unwrap() == std::fs::read(plain).unwrap());
 }

@@ -349,7 +349,7 @@ fn python_programs_are_recorded() {
         let recording = Recording::new(family);
         let mut command = recording.record(RANKS);
         command.arg("env");
-        super::add_python(&mut command, &servers, family);
+        super::mpi4py::add_python(&mut command, &servers, family);
         command.arg(root().join("examples/heat.py")).arg("unisono://heat.dat");
         command.env("UNISONO_INSTANCE", servers.path("instance"));
         done(command);
@@ -380,7 +380,7 @@ fn large_counts_work_with_libraries_that_lack_them() {
         let recording = Recording::new(family);
         let mut command = recording.record(RANKS);
         command.arg("env");
-        super::add_python(&mut command, &servers, family);
+        super::mpi4py::add_python(&mut command, &servers, family);
         command.arg(root().join("mpi/tests/programs/record_counts.py"));
         command.arg(recording.path("plain"));
         let text = done(command);

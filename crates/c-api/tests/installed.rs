@@ -10,9 +10,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use support::{Servers, all_declared, declared, done, is_built, package, profile, text};
 
-/// Installs below `directory`; returns what the script printed.
+/// The command that installs below `directory`, but for the libraries of MPI, whose tests install
+/// them too.
 fn install(directory: &Path, words: &[&str]) -> Command {
     let mut script = Command::new(package().join("../../scripts/install"));
+    script.env("MPICC", "none");
     script.args(is_built().then_some("--no-build"));
     script.args(["--profile", &profile(), "--prefix"]).arg(directory).args(words);
     script

@@ -1,8 +1,7 @@
 //! Proves: `bench` and `sim` measure what they are told to, check every byte, report it in JSON of
 //! the documented form, and refuse what makes no sense before anything is started.
 
-mod support;
-
+use crate::support;
 use serde_json::Value;
 use support::{Ended, NO_SERVER, Place, USAGE, run, unisono};
 
@@ -98,7 +97,7 @@ fn groups_of_clients_take_turns() {
     // Proves: a global barrier, and node groups of every size and of a size greater than the number
     // of clients, move every byte.
     let place = Place::new();
-    let words = "--json --size 1536KiB --clients 6 --servers 2 --repeat 1 --block 64KiB \
+    let words = "--json --size 384KiB --clients 6 --servers 2 --repeat 1 --block 64KiB \
                  --pattern ra,rb,rbc,wcc,wnb --record 24,8KiB \
                  --strategy global-barrier,node-grouping";
     for size in ["", "--node-group-size 1", "--node-group-size 4", "--node-group-size 100"] {

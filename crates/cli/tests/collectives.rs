@@ -3,10 +3,7 @@
 //! Nobody writes memory of the program after a call has ended, also not a server that was stopped
 //! during the transfer.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod support;
-
+use crate::support;
 use client::{
     ClientId, CollectiveOptions, Connection, ConnectionOptions, Dimension, Direction, Distribution,
     ErrorKind, Group, Instance, OwnPart, RawMemory, Strategy, wait_any,
@@ -81,8 +78,8 @@ fn arrays_written_in_one_distribution_are_read_in_another() {
             assert_eq!(group.write(&file, &block, &own).unwrap(), own.len() as u64);
             for strategy in Strategy::NAMED {
                 let options = CollectiveOptions { strategy, ..CollectiveOptions::default() };
-                let cyclic = dealt(Dimension::Cyclic(3), BYTES / 8, rank);
-                let expected = memory_of(&image, Dimension::Cyclic(3), rank);
+                let cyclic = dealt(Dimension::Cyclic(11), BYTES / 8, rank);
+                let expected = memory_of(&image, Dimension::Cyclic(11), rank);
                 let mut read = vec![0xee; expected.len()];
                 group.read_as(options, &file, &cyclic, &mut read).unwrap();
                 assert!(read == expected, "{strategy} by rank {rank}");

@@ -1,8 +1,7 @@
 //! Proves: bytes that a server's disk does not give back as they were written are told to the user,
 //! with file, place and disk, and never handed out.
 
-mod support;
-
+use crate::support;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use support::{DATA_CHECK, Place};

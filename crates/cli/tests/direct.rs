@@ -1,7 +1,6 @@
 //! Proves: servers told to move data past the page cache do, or say why they cannot.
 
-mod support;
-
+use crate::support;
 use std::process::Command;
 use support::{NO_SERVER, Place};
 

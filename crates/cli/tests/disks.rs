@@ -1,8 +1,7 @@
 //! Proves: a disk that is full or gone fails what needs it, with its name and a code of its own,
 //! and nothing else.
 
-mod support;
-
+use crate::support;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::Write;

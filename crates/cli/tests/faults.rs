@@ -1,10 +1,7 @@
 //! Proves: whatever dies, vanishes or talks nonsense in the middle of a real transfer, those who
 //! are left are told who it was, in bounded time, and the rest goes on.
 
-#[path = "../../world-real/tests/support/preloaded.rs"]
-mod preloaded;
-mod support;
-
+use crate::{preloaded, support};
 use rustix::process::Signal;
 use support::{
     COLLECTIVE, ENDLESS, INTERRUPTED, NO_SERVER, Place, Running, children_of, gone, group,

@@ -1,8 +1,7 @@
 //! Proves: real files of awkward sizes come out as they went in, and nothing that goes wrong with
 //! one destroys another, here or in the instance.
 
-mod support;
-
+use crate::support;
 use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,10 +1,7 @@
 //! Proves: a server's memory stays within what it was given, however many clients write to it at
 //! once and however much each of them brings.
 
-#[path = "../../world-real/tests/support/preloaded.rs"]
-mod preloaded;
-mod support;
-
+use crate::{preloaded, support};
 use client::{Buffering, Connection, ConnectionOptions, Instance};
 use rustix::process::Signal;
 use std::path::Path;

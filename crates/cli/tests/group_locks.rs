@@ -1,10 +1,7 @@
 //! Proves: members of a group share a counter and locks of ranges through the library; a lock of a
 //! member that leaves blocks no other; after the time-out, the rank that holds a lock is named.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod support;
-
+use crate::support;
 use client::{Connection, ConnectionOptions, ErrorKind, Group, Instance, LockKind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,6 @@
 //! Proves: `hints` lists the table, and `hints explain` says of each hint whether it is in force.
 
-mod support;
-
+use crate::support;
 use support::{FAILED, Place, USAGE, run};
 
 #[test]

@@ -3,8 +3,7 @@
 //! addresses; what starts programs there is a script that gives them another directory and an
 //! environment without anything.
 
-mod support;
-
+use crate::support;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -1,8 +1,7 @@
 //! Proves: an instance can be started, asked, stopped and started again with its files, is private,
 //! and refuses to be mixed up with another.
 
-mod support;
-
+use crate::support;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;

@@ -3,10 +3,7 @@
 //! were however others write, survive their server, and are let go of. Servers are processes of the
 //! command, on Unix sockets and on TCP.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod support;
-
+use crate::support;
 use client::{Buffering, Connection, ConnectionOptions, Instance, ListEntry, OwnPart};
 use interface::ExitCode;
 use rustix::process::Signal;

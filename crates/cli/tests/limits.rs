@@ -1,8 +1,7 @@
 //! Proves: `bench --limits` compares with a memory copy and with the `dd` of this machine, run in
 //! the data directory of the same servers, and leaves nothing of it.
 
-mod support;
-
+use crate::support;
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

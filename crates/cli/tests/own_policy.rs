@@ -2,10 +2,7 @@
 //! servers and in its simulations; the usual command refuses new files with that policy, with the
 //! reason, and reads those that are there.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod support;
-
+use crate::support;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;

@@ -2,10 +2,7 @@
 //! what-if crosses its lists, puts the fastest point first and gives the same result each time;
 //! both refuse what makes no sense.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod support;
-
+use crate::support;
 use serde_json::Value;
 use std::path::PathBuf;
 use support::{Ended, FAILED, Place, USAGE, run, unisono};

@@ -1,10 +1,7 @@
 //! Proves: the program in the README is that of the example, which is compiled; the example writes
 //! what it says, by several processes together.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod support;
-
+use crate::support;
 use client::{ClientId, Connection, Group, Instance, OwnPart};
 use std::path::Path;
 use support::Place;

@@ -2,8 +2,7 @@
 //! CSV, in the report and in docs/validation.md, whatever the number of threads, and refuses what
 //! makes no sense before anything is simulated.
 
-mod support;
-
+use crate::support;
 use serde_json::Value;
 use std::path::Path;
 use support::{Ended, FAILED, USAGE, run, unisono};

@@ -1,8 +1,7 @@
 //! Proves: `run` starts servers for one program, keeps its exit code, reports on one screen, copies
 //! every file out or keeps the data, and leaves no process and no file behind, also after signals.
 
-mod support;
-
+use crate::support;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::os::unix::process::CommandExt;

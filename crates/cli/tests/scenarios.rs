@@ -1,8 +1,7 @@
 //! Proves: `sim` takes a scenario from a file and from options, explains it as a file that gives
 //! the same results, and refuses what makes no sense with its place.
 
-mod support;
-
+use crate::support;
 use serde_json::Value;
 use support::{Ended, Place, USAGE, run, unisono};
 

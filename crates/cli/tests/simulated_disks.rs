@@ -1,8 +1,6 @@
 //! Proves: simulated disks are chosen by name or file, a slip gets an error in three parts, and a
 //! trace replayed on a disk gives a demerit and a drawing.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::process::{Command, Output};
 
 fn unisono(words: &[&str]) -> Output {

@@ -1,8 +1,7 @@
 //! Proves: what no client would send ends the connection it came over, and nothing else; and
 //! servers of another release are reported as such.
 
-mod support;
-
+use crate::support;
 use client::{Connection, Instance};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -2,8 +2,7 @@
 //! table, JSON, CSV and plots, with a page that is the right one at each read; and refuses what
 //! makes no sense. Not here: how fast anything is.
 
-mod support;
-
+use crate::support;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use support::{Place, USAGE, run, unisono};

@@ -1,8 +1,7 @@
 //! Proves: `sim --timeline` and `sim --plot` write what they are told to, change no result, and
 //! refuse what they cannot show before they touch a file.
 
-mod support;
-
+use crate::support;
 use serde_json::Value;
 use std::fs;
 use support::{FAILED, Place, USAGE, run, unisono};

@@ -2,10 +2,7 @@
 //! and `trace export` show it and a trace whose rank was killed; each refusal has three parts and
 //! leaves nothing behind.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod support;
-
+use crate::support;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;

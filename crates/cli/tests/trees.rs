@@ -1,10 +1,7 @@
 //! Proves: directories are copied, listed, searched, moved and removed as users of a shell expect,
 //! and a copy is whole or not there.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-mod support;
-
+use crate::support;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::File;

@@ -2,8 +2,7 @@
 //! TCP with a copy of the instance's directory. The hosts are loopback addresses: a process that
 //! listens on 127.0.0.2 cannot be reached at 127.0.0.1.
 
-mod support;
-
+use crate::support;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4};

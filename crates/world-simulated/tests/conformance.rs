@@ -2,12 +2,13 @@
 
 mod support;
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::marker::PhantomData;
 use support::MESSAGES;
-use units::{Duration, Run};
+use units::Duration;
 use world::conformance::{Fixture, cases, run_all};
-use world::payload::{Bytes, Kind, Origin, Phantom, Segment, Traced, TracedMemory};
+use world::payload::{Bytes, Kind, Origin, Phantom, Traced, TracedMemory};
 use world::{Memory, Payload};
 use world_simulated::models::ideal::IdealSpec;
 use world_simulated::models::network::FatTreeShape;
@@ -45,28 +46,33 @@ impl Readable for Phantom {
     }
 }
 
-/// A byte of value `v` is byte `v` of one origin; one of a disk that was never written is zero.
+thread_local! {
+    /// Every byte that was made traced data on this thread, from offset 0 of the one origin.
+    static MADE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A byte of a disk that was never written is zero.
 impl Readable for Traced {
     fn of_bytes(bytes: &[u8]) -> Self {
-        let all = TracedMemory::of(Origin::Client(0), 256).freeze();
-        let memory = TracedMemory::of(Origin::Nowhere, bytes.len() as u64);
-        for (place, &byte) in bytes.iter().enumerate() {
-            let run = Run::contiguous(place as u64, 1);
-            memory.scatter(&[run], &all.slice(u64::from(byte), 1));
-        }
-        memory.freeze()
+        MADE.with_borrow_mut(|made| {
+            let (offset, length) = (made.len() as u64, bytes.len() as u64);
+            made.extend_from_slice(bytes);
+            TracedMemory::of(Origin::Client(0), offset + length).freeze().slice(offset, length)
+        })
     }
 
     fn bytes(&self) -> Option<Vec<u8>> {
-        let value = |segment: &Segment, place: u64| match segment.origin {
-            Origin::Client(0) => (segment.offset + place) as u8,
-            _ => 0,
-        };
-        let expand = |segment: &Segment| {
-            let segment = *segment;
-            (0..segment.length).map(move |place| value(&segment, place))
-        };
-        Some(self.segments().iter().flat_map(expand).collect())
+        let mut bytes = Vec::new();
+        for segment in self.segments() {
+            let (offset, length) = (segment.offset as usize, segment.length as usize);
+            match segment.origin {
+                Origin::Client(0) => {
+                    MADE.with_borrow(|made| bytes.extend_from_slice(&made[offset..offset + length]))
+                }
+                _ => bytes.resize(bytes.len() + length, 0),
+            }
+        }
+        Some(bytes)
     }
 }
 

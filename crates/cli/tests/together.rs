@@ -1,0 +1,38 @@
+//! All tests of the command, as one program.
+//!
+//! So what they share is compiled once, and a test that waits holds up no other one. The test that
+//! measures the memory of its process is a program of its own: killed.rs.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bench;
+mod collectives;
+mod damage;
+mod direct;
+mod disks;
+mod examples;
+mod faults;
+mod files;
+mod flow;
+mod group_locks;
+mod hints;
+mod hosts;
+mod instances;
+mod library;
+mod limits;
+mod own_policy;
+#[path = "../../world-real/tests/support/preloaded.rs"]
+mod preloaded;
+mod programs;
+mod readme;
+mod reproduce;
+mod run;
+mod scenarios;
+mod simulated_disks;
+mod strangers;
+mod support;
+mod tops;
+mod trace_output;
+mod traces;
+mod trees;
+mod two_hosts;
