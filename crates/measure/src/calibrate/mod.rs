@@ -22,7 +22,7 @@ use client::{Direct, Instance};
 use cluster::{Program, ServerOptions, TemporaryInstance};
 use interface::{ExitCode, UserError};
 pub use load::Loads;
-use residuals::{CHECKED, Case, FITTED, RUNS};
+use residuals::{CHECKED, Case, FITTED, RUNS, simulate_all, with_simulated};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use units::MIB;
@@ -82,31 +82,22 @@ pub fn calibrate(
         write::write(&scenario, &disk, (parameters, loads), calibrated_at)
     };
     progress("programs to which three numbers are fitted: the loads");
-    let fitted = carry_out(&FITTED, program, directory)?;
+    let fitted = carry_out(&FITTED, program, directory, RUNS)?;
     let loads = load::fit(&fitted, |loads| {
         save(&parameters.under(loads), loads)?;
-        FITTED.iter().map(|case| case.simulate(&scenario)).collect()
+        simulate_all(&FITTED, &scenario)
     })?;
     let parameters = parameters.under(loads);
     save(&parameters, loads)?;
     progress("other programs, on real and on simulated servers");
-    let checked = carry_out(&CHECKED, program, directory)?;
-    let simulated = |cases: &[Case], residuals: Vec<Residual>| {
-        let pairs = cases.iter().zip(residuals);
-        pairs
-            .map(|(case, residual)| {
-                let simulated_seconds = case.simulate(&scenario)?;
-                Ok(Residual { simulated_seconds, ..residual })
-            })
-            .collect::<Result<Vec<_>, UserError>>()
-    };
+    let checked = carry_out(&CHECKED, program, directory, RUNS)?;
     Ok(Calibration {
         schema: SCHEMA.to_owned(),
         calibrated_at,
         parameters,
         loads,
-        fitted: simulated(&FITTED, fitted)?,
-        residuals: simulated(&CHECKED, checked)?,
+        fitted: with_simulated(fitted, &simulate_all(&FITTED, &scenario)?),
+        residuals: with_simulated(checked, &simulate_all(&CHECKED, &scenario)?),
     })
 }
 
@@ -134,12 +125,9 @@ pub fn check_calibration(
             format!("measure this machine: {calibrate}"),
         ));
     }
-    let mut checked = Vec::new();
-    for case in FITTED {
-        let real = case.carry_out(program, directory, CHECK_RUNS)?;
-        let simulated_seconds = case.simulate(scenario)?;
-        checked.push(Residual { real_seconds: real.real_least, simulated_seconds, ..real });
-    }
+    let mut checked = carry_out(&FITTED, program, directory, CHECK_RUNS)?;
+    checked.iter_mut().for_each(|case| case.real_seconds = case.real_least);
+    let checked = with_simulated(checked, &simulate_all(&FITTED, scenario)?);
     let factor = load::mean_factor(&checked);
     if (1.0 / FACTOR_MAX..=FACTOR_MAX).contains(&factor) {
         return Ok(checked);
@@ -159,8 +147,9 @@ fn carry_out(
     cases: &[Case],
     program: &Program,
     directory: Option<&Path>,
+    runs: u32,
 ) -> Result<Vec<Residual>, UserError> {
-    cases.iter().map(|case| case.carry_out(program, directory, RUNS)).collect()
+    cases.iter().map(|case| case.carry_out(program, directory, runs)).collect()
 }
 
 /// Starts servers for a program that is measured.

@@ -8,8 +8,10 @@ use filesystem::collective::Strategy;
 use interface::UserError;
 use serde::{Deserialize, Serialize};
 use simulate::{Machine, OwnModels, Setting, SimulationPlan, simulate_program};
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 use trace::PatternProgram;
 use units::{KIB, MIB};
 
@@ -158,7 +160,7 @@ impl Case {
     ///
     /// # Errors
     /// Fails when the scenario cannot be read.
-    pub(super) fn simulate(&self, scenario: &Path) -> Result<f64, UserError> {
+    fn simulate(&self, scenario: &Path) -> Result<f64, UserError> {
         let settings = vec![
             Setting::option("servers", &self.servers.to_string()),
             Setting::list("--strategy", "strategy", &[self.strategy.to_string()]),
@@ -179,6 +181,25 @@ impl Case {
     pub(super) fn machine(scenario: &Path) -> Result<Machine, UserError> {
         Ok(plan(scenario, Vec::new())?.machine().clone())
     }
+}
+
+/// Carries programs out on simulated servers, all at once; returns the seconds of each.
+///
+/// # Errors
+/// Settings that make no sense.
+pub(super) fn simulate_all(cases: &[Case], scenario: &Path) -> Result<Vec<f64>, UserError> {
+    std::thread::scope(|scope| {
+        let start = |case| scope.spawn(move || Case::simulate(case, scenario));
+        let running: Vec<_> = cases.iter().map(start).collect();
+        let ended = running.into_iter().map(ScopedJoinHandle::join);
+        ended.map(|one| one.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+/// Adds the seconds on simulated servers.
+pub(super) fn with_simulated(real: Vec<Residual>, seconds: &[f64]) -> Vec<Residual> {
+    let pairs = real.into_iter().zip(seconds);
+    pairs.map(|(real, &simulated_seconds)| Residual { simulated_seconds, ..real }).collect()
 }
 
 fn plan(scenario: &Path, settings: Vec<Setting>) -> Result<SimulationPlan, UserError> {
