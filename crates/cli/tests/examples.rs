@@ -16,7 +16,7 @@ const CODE_LINES_MAX: usize = 70;
 const C_TEST: &str = "crates/c-api/tests/installed.rs";
 
 /// Test that runs the examples in Python, which need MPI.
-const PYTHON_TEST: &str = "mpi/tests/programs.rs";
+const PYTHON_TEST: &str = "mpi/tests/mpi4py.rs";
 
 /// Path of a file of the repository.
 fn path(name: &str) -> PathBuf {

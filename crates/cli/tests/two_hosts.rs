@@ -50,13 +50,14 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 /// Both ends, own first, of the TCP connections of a process.
-fn connections(pid: u32) -> Vec<(SocketAddrV4, SocketAddrV4)> {
+fn connections(pid: u32) -> BTreeSet<(SocketAddrV4, SocketAddrV4)> {
     let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("the process runs");
     let links = descriptors.filter_map(|one| std::fs::read_link(one.ok()?.path()).ok());
     let inode = |link: PathBuf| Some(link.to_str()?.strip_prefix("socket:[")?.to_owned());
     let sockets: BTreeSet<String> =
         links.filter_map(inode).map(|rest| rest.trim_end_matches(']').to_owned()).collect();
-    // The columns of proc_net(5): number, own end, far end, state, …, inode as the tenth.
+    // The columns of proc_net(5): number, own end, far end, state, …, inode as the tenth. A row may
+    // be read twice while others, of any process, come and go.
     let table = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).expect("it runs");
     let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
     let established = rows.filter(|row| row[3] == "01" && sockets.contains(row[9]));

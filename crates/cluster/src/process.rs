@@ -9,7 +9,7 @@ use interface::{ExitCode, UserError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -89,6 +89,12 @@ impl Child {
         }
     }
 
+    /// Waits until the child's standard output has more or has ended. Returns `false` if the
+    /// deadline passes first.
+    pub fn has_output_by(&self, deadline: Instant) -> bool {
+        !self.output.buffer().is_empty() || is_ready_by(self.output.get_ref(), deadline)
+    }
+
     /// Waits for the child's end.
     pub fn wait(&mut self) -> std::io::Result<ExitStatus> {
         self.process.wait()
@@ -128,14 +134,19 @@ impl ProcessEnd {
 
     /// Waits for the end. Returns `false` if the deadline passes first.
     pub(crate) fn wait_until(&self, deadline: Instant) -> bool {
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let left =
-                Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&left)) {
-                Err(Errno::INTR) => {}
-                ended => return ended == Ok(1),
-            }
+        is_ready_by(&self.0, deadline)
+    }
+}
+
+/// Waits until a descriptor can be read or has ended. Returns `false` if the deadline passes
+/// first.
+fn is_ready_by(descriptor: &impl AsFd, deadline: Instant) -> bool {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&left)) {
+            Err(Errno::INTR) => {}
+            ready => return ready == Ok(1),
         }
     }
 }

@@ -5,6 +5,10 @@ use interface::{ExitCode, UserError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// Time that the other child processes have to answer when one has failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
 /// Sends a value to a child process.
 ///
@@ -27,6 +31,35 @@ pub(crate) fn receive<T: DeserializeOwned>(child: &mut Child) -> Result<T, Strin
         }
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Receives an answer of each child process, by `receive` with its rank. After a failure, the
+/// others have a short time to answer.
+///
+/// # Errors
+/// Returns the first failure. Those of processes that only met the failure of another one count
+/// least.
+pub(crate) fn receive_all<T>(
+    children: &mut [Child],
+    mut receive: impl FnMut(&mut Child, u32) -> Result<T, UserError>,
+) -> Result<Vec<T>, UserError> {
+    let mut answers = Vec::new();
+    let mut failed: Option<(UserError, Instant)> = None;
+    for (child, rank) in children.iter_mut().zip(0..) {
+        if failed.as_ref().is_some_and(|(_, deadline)| !child.has_output_by(*deadline)) {
+            continue;
+        }
+        match (receive(child, rank), &mut failed) {
+            (Ok(answer), _) => answers.push(answer),
+            (Err(error), None) => failed = Some((error, Instant::now() + AFTER_FAILURE)),
+            (Err(error), Some((first, _))) => {
+                if first.code == ExitCode::Collective && error.code != ExitCode::Collective {
+                    *first = error;
+                }
+            }
+        }
+    }
+    failed.map_or(Ok(answers), |(failure, _)| Err(failure))
 }
 
 /// The side of a child process: the error when its parent cannot be understood or has gone.
@@ -61,5 +94,39 @@ impl ChildSide {
     /// Makes the error with its cause.
     pub(crate) fn lost(self, cause: &str) -> UserError {
         UserError::new(ExitCode::Failed, self.error, cause, self.help)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: of several failures the one that has caused the others is reported, and a child
+    //! process that never answers holds nothing up then.
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    fn child(script: &str) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Child::start(command, Stdio::inherit()).expect("sh starts")
+    }
+
+    /// Receives a number, which stands for a failure if it is the code of one.
+    fn number(child: &mut Child, rank: u32) -> Result<u8, UserError> {
+        let failure = |code| Err(UserError::new(code, format!("rank {rank} failed"), "", ""));
+        match receive(child).expect("it answers") {
+            3 => failure(ExitCode::NoServer),
+            5 => failure(ExitCode::Collective),
+            other => Ok(other),
+        }
+    }
+
+    #[test]
+    fn the_first_cause_is_reported() {
+        let scripts = ["echo 5", "echo 7", "sleep 1; echo 3", "echo 3", "exec sleep 1000"];
+        let mut children = scripts.map(child);
+        let failure = receive_all(&mut children, number).expect_err("some failed");
+        assert_eq!((failure.code, &failure.error[..]), (ExitCode::NoServer, "rank 2 failed"));
+        let mut children = ["echo 1", "echo 2"].map(child);
+        assert_eq!(receive_all(&mut children, number).expect("none failed"), [1, 2]);
     }
 }

@@ -98,12 +98,10 @@ impl Clients {
             clients.children.push(Child::start(command, Stdio::inherit())?);
             clients.send(rank, &spec)?;
         }
-        for rank in 0..plan.clients {
-            match clients.receive(rank)? {
-                ClientReady::Connected => {}
-                ClientReady::Failed(failure) => return Err(failure.into()),
-            }
-        }
+        orders::receive_all(&mut clients.children, |child, rank| match receive(child, rank)? {
+            ClientReady::Connected => Ok(()),
+            ClientReady::Failed(failure) => Err(failure.into()),
+        })?;
         Ok(clients)
     }
 
@@ -129,19 +127,19 @@ impl Clients {
         }
         let mut slowest = vec![0.0_f64; case.repeat as usize];
         let (mut moved, mut client_peak_bytes) = (0, 0);
-        for rank in 0..self.plan.clients {
-            match self.receive(rank)? {
-                CaseResult::Measured { seconds, moved_bytes, wrong, peak_bytes } => {
-                    if let Some(wrong) = wrong {
-                        return Err(wrong_data(case, &wrong));
-                    }
-                    moved += moved_bytes;
-                    client_peak_bytes = peak_bytes.max(client_peak_bytes);
-                    for (slowest, seconds) in slowest.iter_mut().zip(seconds) {
-                        *slowest = slowest.max(seconds);
-                    }
+        let measured =
+            orders::receive_all(&mut self.children, |child, rank| match receive(child, rank)? {
+                CaseResult::Failed(failure) => Err(failure.into()),
+                CaseResult::Measured { wrong: Some(wrong), .. } => Err(wrong_data(case, &wrong)),
+                CaseResult::Measured { seconds, moved_bytes, peak_bytes, .. } => {
+                    Ok((seconds, moved_bytes, peak_bytes))
                 }
-                CaseResult::Failed(failure) => return Err(failure.into()),
+            })?;
+        for (seconds, moved_bytes, peak_bytes) in measured {
+            moved += moved_bytes;
+            client_peak_bytes = peak_bytes.max(client_peak_bytes);
+            for (slowest, seconds) in slowest.iter_mut().zip(seconds) {
+                *slowest = slowest.max(seconds);
             }
         }
         let mut row = self.row(case, &slowest, moved);
@@ -173,10 +171,10 @@ impl Clients {
     fn send(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
         orders::send(&mut self.children[rank as usize], what).map_err(|cause| lost(rank, &cause))
     }
+}
 
-    fn receive<T: serde::de::DeserializeOwned>(&mut self, rank: u32) -> Result<T, UserError> {
-        orders::receive(&mut self.children[rank as usize]).map_err(|cause| lost(rank, &cause))
-    }
+fn receive<T: serde::de::DeserializeOwned>(child: &mut Child, rank: u32) -> Result<T, UserError> {
+    orders::receive(child).map_err(|cause| lost(rank, &cause))
 }
 
 /// Returns the number of a new group. It is unique on this machine, by the process; a clash with

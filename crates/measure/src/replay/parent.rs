@@ -165,27 +165,18 @@ impl Ranks {
         self.answers()
     }
 
-    /// Receives an answer of each rank. Of several failures, those of ranks that only met the end
-    /// of another one count least.
+    /// Receives an answer of each rank.
     fn answers(&mut self) -> Result<Vec<Answer>, UserError> {
-        let (mut answers, mut failures) = (Vec::new(), Vec::new());
-        for rank in 0..self.children.len() {
-            match self.receive(rank as u32) {
-                Ok(Answer::Failed(failure)) => failures.push(UserError::from(failure)),
-                Ok(answer) => answers.push(answer),
-                Err(error) => failures.push(error),
+        orders::receive_all(&mut self.children, |child, rank| {
+            match orders::receive(child).map_err(|cause| lost(rank, &cause))? {
+                Answer::Failed(failure) => Err(failure.into()),
+                answer => Ok(answer),
             }
-        }
-        failures.sort_by_key(|failure| failure.code == ExitCode::Collective);
-        failures.into_iter().next().map_or(Ok(answers), Err)
+        })
     }
 
     fn send(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
         orders::send(&mut self.children[rank as usize], what).map_err(|cause| lost(rank, &cause))
-    }
-
-    fn receive(&mut self, rank: u32) -> Result<Answer, UserError> {
-        orders::receive(&mut self.children[rank as usize]).map_err(|cause| lost(rank, &cause))
     }
 }
 
