@@ -6,7 +6,8 @@
 
 use crate::support;
 
-use filesystem::{Fault, Membership};
+use filesystem::collective::Strategy;
+use filesystem::{Fault, Group, Membership, PeerCall, Peers};
 use policy::{
     Access, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, Nested, OwnPart,
 };
@@ -18,7 +19,7 @@ use support::{
 use units::{ClientId, Duration, Instant};
 use wire::{CollectiveCall, FileRecord};
 use world::payload::Bytes;
-use world::{Clock, Memory, Payloads};
+use world::{Address, Clock, Memory, Payloads};
 use world_simulated::SimulatedWorld;
 
 const BYTES: u64 = 64 * 64;
@@ -389,6 +390,84 @@ fn a_member_that_dies_is_named_soon() {
             let (fault, when) = end.unwrap();
             let named = matches!(&fault, Fault::ClientLeft { client, .. } if client.0 == victim);
             assert!(named, "rank {rank} must name {victim}, not: {fault}");
+            assert!(when <= at.get() + Duration::from_ms(500), "rank {rank} learns too late");
+        }
+    });
+}
+
+/// A call in which members exchange data.
+fn call_of_peers(numbers: &mut Numbers) -> PeerCall {
+    let strategies =
+        [Strategy::Caching, Strategy::TwoPhase, Strategy::GlobalBarrier, Strategy::NodeGrouping];
+    PeerCall {
+        strategy: numbers.pick(&strategies),
+        direction: numbers.pick(&[Direction::Read, Direction::Write]),
+        order: DiskOrder::Sorted,
+        outstanding_per_disk: 1,
+        node_group_size: 0,
+        sync: false,
+    }
+}
+
+#[test]
+fn a_server_that_dies_ends_the_call_of_every_member() {
+    // Proves, for every strategy in which members exchange data: none waits for another that has
+    // learned of the death before, wherever in the call that was.
+    for_each_seed("rendezvous", "a_server_that_dies_ends_the_call_of_every_member", 400, |seed| {
+        let mut numbers = Numbers::new(seed);
+        let call = call_of_peers(&mut numbers);
+        let servers = 2 + numbers.below(3) as u32;
+        let cluster = Cluster::new(Shape { servers, clients: 8, ..shape(seed) });
+        // As in the library, members exchange data by clients of their own, which connect to
+        // servers when they are needed.
+        let members = (4..8).map(|client| support::address(cluster.shape.node_of(client)));
+        let members: Rc<[Address]> = members.collect();
+        let ready = Rc::new(Cell::new(0));
+        let programs = cluster.programs(&[0, 1, 2, 3], |start| {
+            let (ready, members) = (Rc::clone(&ready), Rc::clone(&members));
+            let own = Start { world: cluster.world(4 + start.rank.0), ..start.clone() };
+            async move {
+                let member = enrol(&start, "all", 4).await.unwrap();
+                let file = open(&member, &start, BYTES).await;
+                let peers = Peers::new(0);
+                ready.set(ready.get() + 1);
+                loop {
+                    let part = OwnPart::contiguous(u64::from(start.rank.0) * BYTES / 4, BYTES / 4);
+                    let memory = own.world.thaw(vec![1; BYTES as usize / 4].into());
+                    let join = async || {
+                        let (client, members) = (own.connecting_when_needed(), members.clone());
+                        Group::join(client, seed, start.rank, members, TIMEOUT).await
+                    };
+                    let number = member.begin_call();
+                    let place = (&member, number, peers.take_turn());
+                    let moved = peers.transfer(place, &file, call, Ok(part), &memory, join).await;
+                    if let Err(fault) = moved {
+                        let learned = start.now();
+                        // Others may have ended this call well, and are in the next one.
+                        start.world.sleep(Duration::from_ms(1_000)).await;
+                        member.leave();
+                        return (fault, learned, number);
+                    }
+                }
+            }
+        });
+        let at = Rc::new(Cell::new(Instant::START));
+        let kill = Kill {
+            node: 1,
+            after: Duration::from_us(numbers.below(6_000)),
+            ready: Rc::clone(&ready),
+            ready_min: 4,
+            at: Rc::clone(&at),
+        };
+        let ended = cluster.run_on(programs, Some(kill));
+        let first = ended.iter().flatten().map(|(_, _, number)| *number).min().unwrap();
+        for (rank, end) in ended.into_iter().enumerate() {
+            let (fault, when, number) = end.unwrap();
+            if number > first {
+                continue;
+            }
+            let of_server = matches!(&fault, Fault::ServerLeft { server, .. } if server.0 == 1);
+            assert!(of_server, "rank {rank} by {}: {fault}", call.strategy);
             assert!(when <= at.get() + Duration::from_ms(500), "rank {rank} learns too late");
         }
     });

@@ -309,6 +309,13 @@ impl<W: World> Group<W> {
         Ok(SharedMemory { memory, region, at_servers, among: OnceCell::new() })
     }
 
+    /// Takes part in a [`Group::share`] of the other members with a fault instead of memory. All
+    /// members return it, or another of several.
+    pub(crate) async fn share_fault(&self, fault: Fault) -> Fault {
+        let named = self.name(Err(fault.clone()), For::First).await;
+        named.err().unwrap_or(fault)
+    }
+
     /// Exposes the memory to all other members too, which connects all pairs of members.
     /// Collective. Returns at once the second time. The first two-phase transfer calls it if
     /// needed.

@@ -7,6 +7,7 @@
 
 use super::group::Group;
 use super::rendezvous::Membership;
+use super::state::Client;
 use crate::collective::{Strategy, Transfer};
 use crate::signal::Signal;
 use futures_util::future::select;
@@ -15,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
-use units::Run;
+use units::{Duration, Run};
 use wire::{Fault, FileRecord, MEETING_BYTES_MAX};
 use world::{Memory, World};
 
@@ -94,8 +95,11 @@ impl<W: World> Peers<W> {
         let group = self.group(join).await?;
         let own = membership.rank();
         // All members know the file as it is after the last has made it longer.
-        let mut record = group.client().open(&file.name).await?;
-        group.client().refresh(&mut record).await?;
+        let record = match open_as_it_is(group.client(), &file.name).await {
+            Ok(record) => record,
+            // The others wait for this member in the next step.
+            Err(fault) => return Err(group.share_fault(fault).await),
+        };
         let PeerCall { strategy, direction, order, outstanding_per_disk, node_group_size, sync } =
             call;
         let access = Access::of_parts(parts);
@@ -127,8 +131,9 @@ impl<W: World> Peers<W> {
             unshared.await;
         } else {
             // A server that has stopped does not say that it is done with the memory, which then
-            // stays in the list of regions.
-            select(unshared, pin!(group.client().world().sleep(membership.timeout()))).await;
+            // stays in the list of regions. The other members must not miss this one meanwhile.
+            let patience = Duration::from_ns(membership.timeout().as_ns() / 2);
+            select(unshared, pin!(group.client().world().sleep(patience))).await;
         }
         if let (Some(staged), Ok(())) = (staged, &moved) {
             let pieces = transfer.access.pieces(own, transfer.access.extent_of(own));
@@ -188,6 +193,13 @@ impl Drop for PeerTurn {
         self.turns.calls.borrow_mut().remove(&self.number);
         self.turns.changed.notify();
     }
+}
+
+/// Opens a file, and learns its size of the servers.
+async fn open_as_it_is<W: World>(client: &Client<W>, name: &str) -> Result<FileRecord, Fault> {
+    let mut record = client.open(name).await?;
+    client.refresh(&mut record).await?;
+    Ok(record)
 }
 
 /// The part of every member, by rank; or why one of them cannot take part, or is in another call.

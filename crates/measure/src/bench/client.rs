@@ -9,7 +9,7 @@ use super::spec::{
 use crate::orders::ChildSide;
 use client::{CollectiveOptions, Connection, ConnectionOptions, File, Group, Instance};
 use filesystem::collective::Strategy;
-use interface::{ExitCode, UserError, access_of};
+use interface::{ExitCode, Failure, UserError, access_of};
 use policy::{Access, Buffering, Direction, DiskOrder, OwnPart};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
@@ -276,13 +276,12 @@ impl Case<'_> {
             };
             seconds.push(start.elapsed().as_secs_f64());
             // Whoever compares now would take the processor from those that are still in the call.
-            self.group.barrier()?;
-            moved?;
+            self.together(moved)?;
             let found = match self.direction {
-                Direction::Read => self.compare(&self.access, &memory)?,
-                Direction::Write => self.read_back(clients)?,
+                Direction::Read => self.compare(&self.access, &memory),
+                Direction::Write => self.read_back(clients),
             };
-            wrong = wrong.or(found);
+            wrong = wrong.or(self.together(found)?);
         }
         if let (Some(path), Direction::Read) = (&order.dump, self.direction) {
             let dumped = std::fs::write(path, &memory);
@@ -291,6 +290,18 @@ impl Case<'_> {
         let moved_bytes = part.bytes();
         let peak_bytes = peak_bytes(std::process::id());
         Ok(CaseResult::Measured { seconds, moved_bytes, wrong, peak_bytes })
+    }
+
+    /// Waits for the other members, and fails if any of them failed: a server that ends may let one
+    /// complete a transfer and another not.
+    fn together<T>(&self, own: Result<T, UserError>) -> Result<T, UserError> {
+        let failure = own.as_ref().err().map(|error| Failure::from(error.clone()));
+        let told = failure.and_then(|failure| serde_json::to_vec(&failure).ok());
+        let told = self.group.all_gather(&told.unwrap_or_default());
+        let own = own?;
+        let others = told?;
+        let failed = others.iter().find_map(|one| serde_json::from_slice::<Failure>(one).ok());
+        failed.map_or(Ok(own), |failure| Err(failure.into()))
     }
 
     /// Connects the members to one another before the clock starts, if the strategy needs that:
