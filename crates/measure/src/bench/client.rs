@@ -298,10 +298,13 @@ impl Case<'_> {
         let failure = own.as_ref().err().map(|error| Failure::from(error.clone()));
         let told = failure.and_then(|failure| serde_json::to_vec(&failure).ok());
         let told = self.group.all_gather(&told.unwrap_or_default());
-        let own = own?;
-        let others = told?;
-        let failed = others.iter().find_map(|one| serde_json::from_slice::<Failure>(one).ok());
-        failed.map_or(Ok(own), |failure| Err(failure.into()))
+        let failures = told.iter().flatten().filter_map(|one| serde_json::from_slice(one).ok());
+        let failures = failures.map(|failure: Failure| UserError::from(failure));
+        // Those of members that only met the failure of another one count least.
+        if let Some(first) = failures.min_by_key(|one| one.code == ExitCode::Collective) {
+            return Err(first);
+        }
+        own.and_then(|own| told.map(|_| own))
     }
 
     /// Connects the members to one another before the clock starts, if the strategy needs that:
