@@ -1,11 +1,11 @@
 //! Rows of the study of the product of matrices in which claims of the paper do not hold: those of
-//! one trial and those of five, which differ where two results are as good as equal.
+//! one trial and those of five, which differ where a result is close to the bound of a claim.
 
 use super::claims::Deviation;
 
 /// Deviations of the study.
 pub(super) const FULL: [Deviation; 18] = [
-    // One or two blocks are read twice: at most 3 % more than compulsory.
+    // A few blocks are read twice: at most 3 % more than compulsory.
     Deviation {
         claim: "centrally-coordinated has compulsory misses only, if the coordinated caches \
                 hold the data",
