@@ -410,6 +410,35 @@ fn call_of_peers(numbers: &mut Numbers) -> PeerCall {
 }
 
 #[test]
+fn a_member_that_cannot_open_the_file_keeps_no_other_waiting() {
+    let name = "a_member_that_cannot_open_the_file_keeps_no_other_waiting";
+    for_each_seed("rendezvous", name, 40, |seed| {
+        let call = call_of_peers(&mut Numbers::new(seed));
+        let cluster = Cluster::<Bytes>::new(shape(seed));
+        let ended = cluster.run(0..4, move |start| async move {
+            let member = enrol(&start, "all", 4).await.unwrap();
+            let mut file = open(&member, &start, BYTES).await;
+            if u64::from(start.rank.0) == seed % 4 {
+                file.name = "gone".to_owned();
+            }
+            let part = OwnPart::contiguous(u64::from(start.rank.0) * BYTES / 4, BYTES / 4);
+            let memory = start.world.thaw(vec![1; BYTES as usize / 4].into());
+            let join = async || {
+                let (client, members) = (member.client().clone(), start.members.clone());
+                Group::join(client, seed, start.rank, members, TIMEOUT).await
+            };
+            let peers = Peers::new(0);
+            let place = (&member, member.begin_call(), peers.take_turn());
+            let moved = peers.transfer(place, &file, call, Ok(part), &memory, join).await;
+            moved.unwrap_err()
+        });
+        for (rank, fault) in ended.iter().enumerate() {
+            assert!(fault.to_string().contains("gone"), "rank {rank}: {fault}");
+        }
+    });
+}
+
+#[test]
 fn a_server_that_dies_ends_the_call_of_every_member() {
     // Proves, for every strategy in which members exchange data: none waits for another that has
     // learned of the death before, wherever in the call that was.
