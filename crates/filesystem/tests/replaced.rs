@@ -121,6 +121,84 @@ fn replaced_file_keeps_its_data_while_it_is_open() {
 }
 
 #[test]
+fn a_removed_file_keeps_its_data_until_its_last_close() {
+    // Proves: a file that loses its name behaves as after `unlink`. Every client that has it open
+    // reads, writes and grows it, also while a new file has its name, and whoever of them closes
+    // it or is killed first. After the last, its data is gone from all servers, and the catalogue
+    // has forgotten it if none was killed.
+    for_each_seed("replaced", "a_removed_file_keeps_its_data", 60, |seed| {
+        let shape = Shape { clients: 4, cache_blocks: seed % 7, ..some_shape(seed) };
+        let cluster = Cluster::<Bytes>::new(shape);
+        let kills = seed % 3 == 0;
+        let opened = Rc::new(Cell::new(0));
+        let program = |start: support::Start| {
+            let opened = Rc::clone(&opened);
+            async move {
+                let rank = u64::from(start.rank.0);
+                let mut numbers = Numbers::new(seed * 3 + rank);
+                let client = start.connect().await.unwrap();
+                if rank == 0 {
+                    let file = client.create("f", 200, start.shape.stripe()).await.unwrap();
+                    write(&client, &file, 0, &contents(0)[..200]).await;
+                    client.close(&file).await.unwrap();
+                    opened.set(1);
+                }
+                while opened.get() == 0 {
+                    start.world.sleep(Duration::from_us(50)).await;
+                }
+                let mut file = client.open("f").await.unwrap();
+                opened.set(opened.get() + 1);
+                while opened.get() < 4 {
+                    start.world.sleep(Duration::from_us(50)).await;
+                }
+                if rank == 0 {
+                    client.remove("f").await.unwrap();
+                    assert!(matches!(client.open("f").await, Err(Fault::NoSuchFile { .. })));
+                    let new = client.create("f", 200, start.shape.stripe()).await.unwrap();
+                    write(&client, &new, 0, &contents(1)[..200]).await;
+                    client.close(&new).await.unwrap();
+                }
+                for round in 0..1 + numbers.below(8) {
+                    client.grow(&mut file, 400).await.unwrap();
+                    let own = 200 + 50 * rank;
+                    write(&client, &file, own, &[round as u8 + 1; 50]).await;
+                    let found = read(&client, &file).await;
+                    assert_eq!(found[..200], contents(0)[..200], "the old bytes are gone");
+                    let own = own as usize;
+                    assert_eq!(found[own..own + 50], [round as u8 + 1; 50]);
+                    client.flush(&file, numbers.below(2) == 0).await.unwrap();
+                    start.world.sleep(Duration::from_us(numbers.below(500))).await;
+                }
+                if !kills || rank != 1 {
+                    client.close(&file).await.unwrap();
+                }
+            }
+        };
+        cluster.run(0..3, program);
+        if kills {
+            cluster.machine.kill(cluster.shape.node_of(1));
+        }
+        cluster.run_alone(3, |start| async move {
+            let client = start.connect().await.unwrap();
+            let new = client.open("f").await.unwrap();
+            assert_eq!(read(&client, &new).await, contents(1)[..200]);
+            client.close(&new).await.unwrap();
+            client.remove("f").await.unwrap();
+            if kills {
+                client.drop_nameless().await.unwrap();
+            }
+            for status in client.status().await {
+                let status = status.unwrap();
+                assert_eq!(status.cache_bytes, 0, "something is left in a cache");
+                for (capacity, free) in status.disks {
+                    assert_eq!(free, capacity, "something is left on a disk");
+                }
+            }
+        });
+    });
+}
+
+#[test]
 fn a_file_whose_removal_is_cut_short_is_whole_or_gone() {
     // Proves: when a client, and perhaps all servers, end during a removal or replacement, the name
     // stands for one of the files with all its bytes, or for none. The remains of the other go on
@@ -156,7 +234,11 @@ fn a_file_whose_removal_is_cut_short_is_whole_or_gone() {
         cluster.run_alone(2, |start| async move {
             let client = start.connect().await.unwrap();
             let found = match client.open("f").await {
-                Ok(file) => Some(read(&client, &file).await),
+                Ok(file) => {
+                    let found = read(&client, &file).await;
+                    client.close(&file).await.unwrap();
+                    Some(found)
+                }
                 Err(Fault::NoSuchFile { .. }) => None,
                 Err(fault) => panic!("{fault}"),
             };

@@ -95,7 +95,8 @@ pub enum Request {
         /// the sender must drop its data. If false, the new name must be free.
         replace: bool,
     },
-    /// Catalogue: removes an empty directory, or a file whose data every server has dropped.
+    /// Catalogue: removes an empty directory, or the name of a file. The reply names that file, and
+    /// the sender must drop its data.
     Remove {
         /// Name of the entry.
         name: String,
@@ -114,7 +115,8 @@ pub enum Request {
         /// Number of the file, which must be open.
         file: FileId,
     },
-    /// Frees all data of a file at this server.
+    /// Frees all data at this server of a file without a name, once no client has it open. The
+    /// reply is [`Reply::InUse`] if one has.
     Drop {
         /// Number of the file.
         file: FileId,
@@ -182,11 +184,6 @@ pub enum Request {
     OpenSizes {
         /// File to begin after, in the order of file numbers.
         after: Option<FileId>,
-    },
-    /// Drops a file that was replaced, as [`Request::Drop`] does, once no client has it open.
-    DropUnused {
-        /// Number of the file.
-        file: FileId,
     },
     /// Stores the size of an open file durably, since it does not follow from the file's data.
     KeepSize {
@@ -453,6 +450,9 @@ pub enum Reply {
     HasLine,
     /// The client must send the line that it evicts to another client.
     SendLine(LineTaker),
+    /// The file is closed. It has no name any more and no client here has it open, so its data at
+    /// this server goes. The sender must drop the file at all of its servers.
+    Nameless,
 }
 
 /// Buffer statistics of a file at a server, in blocks.

@@ -189,28 +189,27 @@ pinned!(request: Request {
     Request::Measure(_), Request::Measure(record()),
         "18 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
     Request::OpenSizes { .. }, Request::OpenSizes { after: Some(FILE) }, "19 | 01 09";
-    Request::DropUnused { .. }, Request::DropUnused { file: FILE }, "1a | 09";
-    Request::KeepSize { .. }, Request::KeepSize { file: FILE }, "1b | 09";
-    Request::Nameless { .. }, Request::Nameless { after: None }, "1c | 00";
-    Request::Forget { .. }, Request::Forget { file: FILE }, "1d | 09";
+    Request::KeepSize { .. }, Request::KeepSize { file: FILE }, "1a | 09";
+    Request::Nameless { .. }, Request::Nameless { after: None }, "1b | 00";
+    Request::Forget { .. }, Request::Forget { file: FILE }, "1c | 09";
     Request::RegisterGroup(_), Request::RegisterGroup(Box::new(roster())),
-        "1e | 07 10 01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00 03 6e 3a 31 08 00 00 00 00 03 \
+        "1d | 07 10 01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00 03 6e 3a 31 08 00 00 00 00 03 \
          00 00 00";
     Request::GroupCollective(_), Request::GroupCollective(Box::new(group_collective())),
-        "1f | 05 01 09 00 06 02 01 01 07 02 02 03 03 04";
-    Request::Meet(_), Request::Meet(Box::new(meet())), "20 | 01 61 01 07 01 02 ac 02 02 08 09";
+        "1e | 05 01 09 00 06 02 01 01 07 02 02 03 03 04";
+    Request::Meet(_), Request::Meet(Box::new(meet())), "1f | 01 61 01 07 01 02 ac 02 02 08 09";
     Request::Enrol(_), Request::Enrol(EnrolRequest { group: 7, rank: ClientId(1), size: 2 }),
-        "21 | 07 01 02";
+        "20 | 07 01 02";
     Request::Join(_), Request::Join(Box::new(join())),
-        "22 | 07 06 01 01 09 01 01 00 02 01 01 02 03 04 ac 02";
-    Request::Counter(_), Request::Counter(counter()), "23 | 07 01 02 ac 02";
-    Request::Lock(_), Request::Lock(lock()), "24 | 07 01 06 01 02 03 ac 02";
+        "21 | 07 06 01 01 09 01 01 00 02 01 01 02 03 04 ac 02";
+    Request::Counter(_), Request::Counter(counter()), "22 | 07 01 02 ac 02";
+    Request::Lock(_), Request::Lock(lock()), "23 | 07 01 06 01 02 03 ac 02";
     Request::Unlock(_),
-        Request::Unlock(UnlockRequest { group: 7, rank: ClientId(1), number: 6 }), "25 | 07 01 06";
-    Request::Plan(_), Request::Plan(Box::new(plan())), "26 | 01 09 00 06 02 01 03 ac 02";
+        Request::Unlock(UnlockRequest { group: 7, rank: ClientId(1), number: 6 }), "24 | 07 01 06";
+    Request::Plan(_), Request::Plan(Box::new(plan())), "25 | 01 09 00 06 02 01 03 ac 02";
     Request::Cache(_),
         Request::Cache(Box::new(CacheRequest::WriteBack { line: LINE, keeps: true })),
-        "27 | 04 09 01 01";
+        "26 | 04 09 01 01";
 });
 
 pinned!(reply: Reply {
@@ -235,6 +234,7 @@ pinned!(reply: Reply {
     Reply::HasLine, Reply::HasLine, "0f";
     Reply::SendLine(_), Reply::SendLine(LineTaker { address: a(), ticket: 5, number: 3 }),
         "10 | 01 61 05 03";
+    Reply::Nameless, Reply::Nameless, "11";
 });
 
 pinned!(cooperation: Cooperation {

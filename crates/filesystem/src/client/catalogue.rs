@@ -117,7 +117,13 @@ impl<W: World> Client<W> {
         };
         let Some(known) = self.0.sizes.closed(file.file) else { return recorded };
         let close = Request::Close { file: file.file, recorded: known };
-        self.call_each_server(file.servers(), &close).await.and(recorded)
+        let closed = self.call_each_server(file.servers(), &close).await?;
+        if closed.contains(&Reply::Nameless) {
+            // Other clients may have it open at other servers. The last client that closes it finds
+            // all data gone, and the catalogue forgets the file.
+            self.drop_data(file).await?;
+        }
+        recorded
     }
 
     /// Returns the buffer statistics of each server of an open file since the open, in the order of
@@ -212,16 +218,15 @@ impl<W: World> Client<W> {
     /// changed.
     pub async fn replace(&self, from: &str, to: &str) -> Result<(), Fault> {
         match self.ask_to_rename(from, to, true).await? {
-            Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => {
-                self.drop_data(&old, Request::DropUnused { file: old.file }).await
-            }
+            Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => self.drop_data(&old).await,
             _ => Ok(()),
         }
     }
 
-    /// Makes the servers of a file without a name drop its data. A later [`Client::drop_nameless`]
-    /// asks the servers again that have left.
-    async fn drop_data(&self, file: &FileRecord, drop: Request) -> Result<(), Fault> {
+    /// Makes the servers of a file without a name drop its data, at once or when the last client
+    /// has closed it. A later [`Client::drop_nameless`] asks the servers again that have left.
+    async fn drop_data(&self, file: &FileRecord) -> Result<(), Fault> {
+        let drop = Request::Drop { file: file.file };
         let dropped = file.servers().map(|server| self.call(server, drop.clone()));
         let mut is_gone = true;
         for dropped in futures_util::future::join_all(dropped).await {
@@ -254,8 +259,7 @@ impl<W: World> Client<W> {
             let files = entries.into_iter().map(file_of).collect::<Result<Vec<_>, Fault>>()?;
             after = files.last().map(|file| file.file).or(after);
             for some in files.chunks(OPENING_MAX) {
-                let drop = |file: &FileRecord| Request::DropUnused { file: file.file };
-                let dropped = some.iter().map(|file| self.drop_data(file, drop(file)));
+                let dropped = some.iter().map(|file| self.drop_data(file));
                 for dropped in futures_util::future::join_all(dropped).await {
                     outcome = outcome.and(dropped);
                 }
@@ -271,14 +275,13 @@ impl<W: World> Client<W> {
         self.call(CATALOGUE, Request::Rename { from, to, replace }).await
     }
 
-    /// Removes a file or an empty directory. The name of a file goes first, durably; then its data
-    /// goes, also from clients that have it open. A server that has left drops the data later
+    /// Removes a file or an empty directory. The name of a file goes first, durably. Its data goes
+    /// when no client has the file open any more, as after `unlink`; clients that have it open read
+    /// and write it until then. A server that has left drops the data later
     /// ([`Client::drop_nameless`]).
     pub async fn remove(&self, name: &str) -> Result<(), Fault> {
         match self.call(CATALOGUE, Request::Remove { name: name.to_owned() }).await? {
-            Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => {
-                self.drop_data(&old, Request::Drop { file: old.file }).await
-            }
+            Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => self.drop_data(&old).await,
             _ => Ok(()),
         }
     }

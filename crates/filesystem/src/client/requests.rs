@@ -119,16 +119,15 @@ impl<W: World> Client<W> {
     }
 
     /// Sends some servers one request and waits for all replies, whatever others answer. Returns
-    /// the first fault.
+    /// the replies, or the first fault.
     pub(crate) async fn call_each_server(
         &self,
         servers: impl Iterator<Item = ServerId>,
         request: &Request,
-    ) -> Result<(), Fault> {
+    ) -> Result<Vec<Reply>, Fault> {
         let request = PreparedRequest::new(request);
         let calls = servers.map(|server| self.call_prepared(server, &request));
-        let answers = join_all(calls).await;
-        answers.into_iter().collect::<Result<Vec<Reply>, Fault>>().map(|_| ())
+        join_all(calls).await.into_iter().collect()
     }
 
     /// Sends some servers a request, and does not wait for the replies.

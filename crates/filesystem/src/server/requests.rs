@@ -181,8 +181,7 @@ impl<W: World> Server<W> {
                 self.files.get(file)?;
                 Ok(Reply::Buffers(self.cache.statistics(file)).into())
             }
-            Request::Drop { file } => self.drop_file(file).await,
-            Request::DropUnused { file } => match self.files.replaced(file) {
+            Request::Drop { file } => match self.files.lost_name(file) {
                 true => Ok(Reply::InUse.into()),
                 false => self.drop_file(file).await,
             },
@@ -263,10 +262,9 @@ impl<W: World> Server<W> {
         self.files.get(file)?;
         self.kept_sizes.recorded(file, recorded);
         let sessions = self.sessions.borrow();
-        if sessions.get(from).is_some_and(|session| self.files.close(&session.open, file)) {
-            self.closed(file);
-        }
-        Ok(Reply::Done.into())
+        let is_last = sessions.get(from).is_some_and(|it| self.files.close(&it.open, file));
+        let is_nameless = is_last && self.closed(file);
+        Ok(if is_nameless { Reply::Nameless.into() } else { Reply::Done.into() })
     }
 
     pub(crate) fn check_record(&self, record: &FileRecord) -> Result<(), Fault> {

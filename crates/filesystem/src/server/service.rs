@@ -117,7 +117,7 @@ async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
     let Ok(()) = server.changes.finished().await;
     let mut stored = server.cache.write_back_all().await;
     // After the data that must not be lost.
-    for file in server.files.all_replaced() {
+    for file in server.files.all_nameless() {
         stored = stored.and(server.drop_file(file).await.map(|_| ()));
     }
     // The records are obsolete; if this fails, the next start finds them again.
@@ -247,7 +247,7 @@ impl<W: World> Server<W> {
             self.end_client_cache(peer);
             self.rendezvous.peer_left(peer);
             self.disconnect_outbound_of(peer);
-            closed.into_iter().for_each(|file| self.closed(file));
+            closed.into_iter().for_each(|file| _ = self.closed(file));
         }
         self.outbound.remove(peer);
         self.active_transfers.notify();

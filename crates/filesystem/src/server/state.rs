@@ -68,12 +68,13 @@ pub(crate) struct Counters {
 }
 
 impl<W: World> Server<W> {
-    /// Handles the last close of a file.
-    pub(crate) fn closed(self: &Rc<Self>, file: FileId) {
+    /// Handles the last close of a file. Returns true when the file has no name any more, so that
+    /// its data goes.
+    pub(crate) fn closed(self: &Rc<Self>, file: FileId) -> bool {
         if !self.files.must_go(file) {
             self.files.forget_unused(file);
             self.cache.release(file);
-            return;
+            return false;
         }
         // At once, so that no client opens it again.
         self.files.forget(file);
@@ -83,6 +84,7 @@ impl<W: World> Server<W> {
             let _ = server.drop_file(file).await;
             Ok(())
         });
+        true
     }
 
     /// Begins to change a file other than through a cache of a client.

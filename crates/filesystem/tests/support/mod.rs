@@ -430,12 +430,15 @@ pub(crate) async fn create<P: Kind>(
             let pool = Pool::Consecutive { first: (bytes % u64::from(of)) as u32, of };
             let (name, made) = (name.to_owned(), Made::default());
             let new = NewFile { name, bytes, stripe, pool, buffering, made };
-            group.client().create_as(new).await.map(|_| ())
+            group.client().create_as(new).await.map(Some)
         }
-        _ => Ok(()),
+        _ => Ok(None),
     };
-    group.agree(made).await?;
-    group.client().open(name).await
+    group.agree(made.as_ref().map(|_| ()).map_err(Clone::clone)).await?;
+    match made? {
+        Some(own) => Ok(own),
+        None => group.client().open(name).await,
+    }
 }
 
 /// A transfer with the usual choices.

@@ -61,7 +61,7 @@ impl<W: World> Client<W> {
             let _ = self.call_each_server(servers(), &withdraw).await;
             *self.0.line_cache.borrow_mut() = None;
         }
-        enrolled
+        enrolled.map(|_| ())
     }
 
     /// Returns the counts of this client's cache; none without a cache.

@@ -25,8 +25,8 @@ pub(crate) struct OpenFile {
     settled_size: Cell<FileSize>,
     /// Number of clients that have it open.
     pub(crate) users: Cell<u32>,
-    /// True when another file has its name: its data goes with the last close.
-    pub(crate) is_replaced: Cell<bool>,
+    /// True when it has no name any more: its data goes with the last close.
+    pub(crate) is_nameless: Cell<bool>,
     /// True when its size is known to cover all data of it on this server.
     pub(crate) is_measured: Cell<bool>,
     /// True when the disks hold nothing that was once beyond its end.
@@ -52,7 +52,7 @@ impl OpenFile {
             size: Cell::new(size),
             settled_size: Cell::new(size),
             users: Cell::new(0),
-            is_replaced: Cell::new(false),
+            is_nameless: Cell::new(false),
             is_measured: Cell::new(false),
             tail_is_clean: Cell::new(true),
             is_changing: Cell::new(false),

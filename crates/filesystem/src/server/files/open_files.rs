@@ -98,27 +98,27 @@ impl OpenFiles {
         (sizes.collect(), open.next().is_some())
     }
 
-    /// Marks a file whose name another file has taken. Returns true when a client has it open.
-    pub(crate) fn replaced(&self, file: FileId) -> bool {
+    /// Marks a file that was removed or replaced. Returns true when a client has it open.
+    pub(crate) fn lost_name(&self, file: FileId) -> bool {
         match self.open.borrow().get(&file) {
             Some(known) if known.users.get() > 0 => {
-                known.is_replaced.set(true);
+                known.is_nameless.set(true);
                 true
             }
             _ => false,
         }
     }
 
-    /// Tells if a replaced file must go now.
+    /// Tells if a file has no name and no client that has it open, so that its data must go.
     pub(crate) fn must_go(&self, file: FileId) -> bool {
         let files = self.open.borrow();
-        files.get(&file).is_some_and(|known| known.is_replaced.get() && known.users.get() == 0)
+        files.get(&file).is_some_and(|known| known.is_nameless.get() && known.users.get() == 0)
     }
 
-    /// Returns all replaced files.
-    pub(crate) fn all_replaced(&self) -> Vec<FileId> {
+    /// Returns all open files without a name.
+    pub(crate) fn all_nameless(&self) -> Vec<FileId> {
         let files = self.open.borrow();
-        files.values().filter(|known| known.is_replaced.get()).map(|known| known.file).collect()
+        files.values().filter(|known| known.is_nameless.get()).map(|known| known.file).collect()
     }
 
     /// Tells if the data of a file was dropped here.
