@@ -65,6 +65,11 @@ fn modes_sizes_and_error_handlers_are_those_of_the_standard() {
 }
 
 #[test]
+fn a_deleted_file_keeps_its_data_until_its_last_close() {
+    check(&FAMILIES, "deleted", &["deleted.c"], &[]);
+}
+
+#[test]
 fn bad_input_gets_the_right_class_of_error() {
     check(&FAMILIES, "bad_input", &["bad_input.c"], &[]);
 }

@@ -1,11 +1,13 @@
 """Proves: the processes of dask write and read one instance together, and changed files are read anew."""
 
 import os
+import time
 
 import dask
 import dask.array
 import dask.bag
 import dask.dataframe
+import fsspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -210,14 +212,49 @@ def test_dask_says_that_a_file_is_missing(client, options):
 # ---- Changed files --------------------------------------------------------------------------------
 
 
-def test_a_changed_file_of_the_same_size_has_another_key(fs):
-    keys = set()
-    for content in (b"first", b"other"):
+def test_keys_change_exactly_when_the_file_does(fs):
+    keys, checksums, times = [], [], []
+
+    def look():
+        keys.append(fs.ukey("dask/key"))
+        checksums.append(fs.checksum("dask/key"))
+        times.append(fs.modified("dask/key"))
+
+    for content in (b"first", b"other", b"other"):
         fs.pipe_file("dask/key", content)
-        keys |= {fs.ukey("dask/key"), fs.checksum("dask/key")}
-    assert len(keys) == 4
+        look()
+    with fs.open("dask/key", "r+b") as file:
+        file.write(b"third")
+    look()
+    assert len(set(keys)) == len(set(checksums)) == 4
+    assert times == sorted(times)
+    fs.cat_file("dask/key")
+    with fs.open("dask/key") as file:
+        file.read()
+    look()
+    assert (keys[-1], checksums[-1], times[-1]) == (keys[-2], checksums[-2], times[-2])
+    assert abs(times[-1].timestamp() - time.time()) < 3600
     with pytest.raises(FileNotFoundError):
         fs.ukey("dask/no-key")
+
+
+@pytest.mark.parametrize("cache", ["filecache", "blockcache", "simplecache"])
+def test_caches_of_fsspec_notice_a_changed_file(cache, fs, options, tmp_path):
+    content = bytes(range(256)) * 10_000
+    fs.pipe_file("dask/cached", content)
+    how = {"cache_storage": str(tmp_path), "check_files": True} if cache != "simplecache" else {"cache_storage": str(tmp_path)}
+
+    def read():
+        with fsspec.open(f"{cache}::unisono://dask/cached", **{cache: how}, unisono=options) as file:
+            file.seek(1_000_000)
+            return file.read(300_000)
+
+    assert read() == read() == content[1_000_000:1_300_000]
+    if cache == "simplecache":
+        return  # It never looks again.
+    with fs.open("dask/cached", "r+b") as file:
+        file.write(content[::-1])
+    assert read() == content[::-1][1_000_000:1_300_000]
 
 
 def test_dask_reads_a_changed_parquet_file_of_the_same_size_anew(client, options, fs):

@@ -55,7 +55,7 @@ class Connection:
         """
 
     def stat(self, name: str) -> dict[str, Any]:
-        """Return name, type, size in bytes, created (seconds since 1970), block_bytes and servers."""
+        """Return name, type, size in bytes, created and mtime (seconds since 1970), version, block_bytes and servers."""
 
     def list(self, name: str) -> list[dict[str, Any]]:
         """Return the entries of a directory, each as :meth:`stat` does. Raises NotADirectory."""

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import hashlib
 import io
 import os
 import secrets
@@ -14,7 +16,7 @@ from collections.abc import Generator
 from datetime import datetime, timezone
 from typing import Any
 
-from fsspec.spec import AbstractFileSystem  # type: ignore[import-untyped]
+from fsspec.spec import AbstractBufferedFile, AbstractFileSystem  # type: ignore[import-untyped]
 from fsspec.utils import stringify_path  # type: ignore[import-untyped]
 
 from . import errors
@@ -100,10 +102,14 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return {**entry, "name": name}
 
     def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
-        """Return name, size in bytes, type ("file" or "directory") and time of creation."""
+        """Return name, size in bytes, type ("file" or "directory"), and times in seconds since 1970.
+
+        "created" is the time of creation, "mtime" that of the last change of a file's data or size. "version"
+        is another string after each change, and for each file that gets the name.
+        """
         name = self._strip_protocol(path)
         if not name:
-            return {"name": "", "size": 0, "type": "directory", "created": 0}
+            return {"name": "", "size": 0, "type": "directory", "created": 0, "mtime": 0.0, "version": "0"}
         return self._info(self._connection.stat(name), name)
 
     def ls(self, path: str, detail: bool = True, **kwargs: Any) -> list[Any]:
@@ -149,12 +155,12 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         yield from super().walk(path, maxdepth, topdown, handler, **kwargs)
 
     def ukey(self, path: str) -> str:
-        """Return another key at each call: servers do not record when a file was written."""
-        self.info(path)
-        return secrets.token_hex(16)
+        """Return a key that changes exactly when the file does."""
+        found = self.info(path)
+        return hashlib.sha256(f"{found['version']} {found['size']}".encode()).hexdigest()
 
     def checksum(self, path: str) -> int:
-        """Return another number at each call, as :meth:`ukey` does."""
+        """Return a number that changes exactly when the file does."""
         return int(self.ukey(path), 16)
 
     def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
@@ -222,6 +228,10 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """Return the time of creation."""
         return datetime.fromtimestamp(self.info(path)["created"], tz=timezone.utc)
 
+    def modified(self, path: str) -> datetime:
+        """Return the time of the last change of a file, or of the creation of a directory."""
+        return datetime.fromtimestamp(self.info(path)["mtime"], tz=timezone.utc)
+
     # ---- Data ---------------------------------------------------------------------------------
 
     def _file(self, name: str, mode: str) -> File:
@@ -247,11 +257,23 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **kwargs: Any) -> None:
         """Write bytes, or any object whose memory is contiguous, into a file."""
         name = self._strip_protocol(path)
-        # Before the old content is gone.
         check_memory(value)
-        with self._made(name, "x" if mode == "create" else "w") as opened:
-            opened.write(0, value)
-            opened.flush()
+        if mode == "create":
+            with self._made(name, "x") as opened:
+                opened.write(0, value)
+                opened.flush()
+            return
+        # A reader of the name finds the old content or the new one.
+        hidden = _hidden_name(name)
+        try:
+            with self._made(hidden, "x") as opened:
+                opened.write(0, value)
+                opened.flush()
+            self._connection.rename(hidden, name, replace=True)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self._connection.remove(hidden)
+            raise
 
     def _open(
         self,
@@ -267,9 +289,12 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
             raise errors.UsageError(
                 f"cannot open {name!r}", f"{mode!r} is no mode", f"give one of {', '.join(sorted(_MODES))}"
             )
+        if "cache_type" in kwargs and mode == "rb":
+            # fsspec's `blockcache` reads a file through a cache that it gives to it.
+            size = kwargs.get("size") or self.info(name)["size"]
+            return _CachedReader(self, name, mode, block_size or "default", size=size)
         if not autocommit and mode in ("wb", "xb"):
-            folder, _, last = name.rpartition("/")
-            hidden = f"{folder}/.{last}.part-{secrets.token_hex(8)}".lstrip("/")
+            hidden = _hidden_name(name)
         how = _MODES[mode]
         target = hidden or name
         opened = self._file(target, how) if how == "r" else self._made(target, how)
@@ -281,6 +306,13 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Do nothing: there is no cache."""
+
+
+def _hidden_name(name: str) -> str:
+    """Return the name under which a file is written before it gets its own."""
+    folder, _, last = name.rpartition("/")
+    # A name of the greatest length has no room for a suffix.
+    return f"{folder}/.{last[:40]}.part-{secrets.token_hex(8)}".lstrip("/")
 
 
 def _refused(kind: str, name: str, verb: str, cause: str, help: str) -> Exception:
@@ -296,6 +328,14 @@ def _raise_unless_missing(error: Exception) -> None:
 def _is_borrowed(view: Any) -> bool:
     """Tell if memory is that of a buffer of `io`, which does not outlive an interrupted call."""
     return isinstance(view, memoryview) and view.obj is None  # pyright: ignore[reportUnnecessaryComparison]
+
+
+class _CachedReader(AbstractBufferedFile):  # type: ignore[misc]
+    """A file that is read through a cache of fsspec."""
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        fs: UnisonoFileSystem = self.fs
+        return fs.cat_file(self.path, start, end)
 
 
 class _Raw(io.RawIOBase):

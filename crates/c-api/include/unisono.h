@@ -181,6 +181,8 @@ typedef struct unisono_stat {
     uint32_t owner;       /* number of the user that created it */
     uint32_t servers;     /* number of servers that a file is striped over */
     uint32_t padding;     /* 0 */
+    uint64_t modified_ns; /* time of the last change of a file's data or size, in nanoseconds since
+                           * 1970; of a directory, that of its creation */
 } unisono_stat_t;
 
 /* Opens a file, and creates it first if the flags say so: empty, over all servers that its

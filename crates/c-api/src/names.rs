@@ -36,6 +36,7 @@ extensible! {
         owner: u32,
         servers: u32,
         padding: u32,
+        modified_ns: u64,
     }
 }
 
@@ -55,6 +56,7 @@ impl From<&Entry> for Stat {
         let made = Self {
             size: size_of::<Self>(),
             made_at_s: entry.made.at_s,
+            modified_ns: entry.modified.as_ns(),
             owner: entry.made.owner,
             ..Self::default()
         };

@@ -81,6 +81,7 @@ pub(crate) fn copy(arguments: &Cp) -> Result<(), UserError> {
     let plan = CopyPlan::new(&session, &sources, &target, arguments.recursive, arguments.block)?;
     let plan = if arguments.target.ends_with('/') { plan.with_slash()? } else { plan };
     let plan = if arguments.no_verify { plan.unverified() } else { plan };
+    let plan = if arguments.preserve { plan.keeping_times() } else { plan };
     let bar = progress_bar(plan.bytes());
     let copied = session.copy(&plan, &|bytes| bar.inc(bytes));
     bar.finish_and_clear();

@@ -1,8 +1,7 @@
 //! Presentation of files and directories of an instance.
 
 use crate::format::{plural, show_size};
-use client::{Entry, EntryKind, FileRecord};
-use jiff::Timestamp;
+use client::{Entry, EntryKind, FileRecord, Timestamp};
 use serde_json::{Value, json};
 
 /// Name, size and stripe of a file, in one line.
@@ -33,7 +32,9 @@ pub(crate) fn entry_json(entry: &Entry) -> Value {
     };
     object["type"] = kind_of(entry).into();
     object["owner"] = entry.made.owner.into();
-    object["created"] = time_of(entry).into();
+    object["created"] = time_text(entry.made.at()).into();
+    object["modified"] = time_text(entry.modified).into();
+    object["modified_ns"] = entry.modified.as_ns().into();
     object
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn short_line(entry: &Entry, name: &str) -> String {
     }
 }
 
-/// Line with owner, time and stripe.
+/// Line with owner, time of the last change, and stripe.
 pub(crate) fn long_line(entry: &Entry, name: &str) -> String {
     let stripe = entry.file().map(|record| {
         let stripe = &record.stripe;
@@ -53,7 +54,7 @@ pub(crate) fn long_line(entry: &Entry, name: &str) -> String {
         format!("{unit} x {}", u64::from(stripe.servers) * u64::from(stripe.disks_per_server))
     });
     let stripe = stripe.unwrap_or_else(|| "-".to_owned());
-    let (owner, time) = (entry.made.owner, time_of(entry));
+    let (owner, time) = (entry.made.owner, time_text(entry.modified));
     format!("{owner:>7}  {time:<20}  {stripe:>12}  {}", short_line(entry, name))
 }
 
@@ -64,10 +65,10 @@ pub(crate) fn kind_of(entry: &Entry) -> &'static str {
     }
 }
 
-/// Creation time in UTC, to the second. A time outside the calendar is shown as none.
-pub(crate) fn time_of(entry: &Entry) -> String {
-    let seconds = i64::try_from(entry.made.at_s).unwrap_or(i64::MAX);
-    Timestamp::from_second(seconds).map_or_else(|_| "-".to_owned(), |time| time.to_string())
+/// Time in UTC, to the second. A time outside the calendar is shown as none.
+pub(crate) fn time_text(time: Timestamp) -> String {
+    let seconds = i64::try_from(time.as_seconds()).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_second(seconds).map_or_else(|_| "-".to_owned(), |time| time.to_string())
 }
 
 /// Last part of a name; a slash for the root.

@@ -5,12 +5,13 @@ use crate::entries::{self, entry_json, last_part, long_line, short_line};
 use crate::format::show_size;
 use crate::instances::instance;
 use crate::present;
-use client::{Entry, EntryKind, SCHEME, Session, instance_name, no_directory};
+use client::{Entry, EntryKind, Place, SCHEME, Session, Timestamp, instance_name, no_directory};
 use globset::Glob;
-use interface::UserError;
+use interface::{ExitCode, UserError};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
 
 pub(crate) fn list(arguments: &Ls) -> Result<(), UserError> {
     let session = Session::new(instance(&arguments.which));
@@ -89,19 +90,41 @@ pub(crate) fn find(arguments: &Find) -> Result<(), UserError> {
     })?;
     let glob = glob.map(|glob| glob.compile_matcher());
     let from = instance_name(arguments.directory.as_deref().unwrap_or(""));
-    let mut found = Session::new(instance(&arguments.which)).walk(&from)?;
+    let session = Session::new(instance(&arguments.which));
+    let newer = arguments.newer.as_deref();
+    let newer = newer.map(|word| time_of_place(&session, &Place::of_word(word)?)).transpose()?;
+    let mut found = session.walk(&from)?;
     found.retain(|entry| {
         let bytes = entry.file().map(|record| record.bytes);
         let kind = arguments.kind.is_none_or(|kind| (kind == Kind::File) == bytes.is_some());
         let least = arguments.min_size.is_none_or(|least| bytes.is_some_and(|it| it >= least));
         let most = arguments.max_size.is_none_or(|most| bytes.is_some_and(|it| it <= most));
         let name = || glob.as_ref().is_none_or(|glob| glob.is_match(last_part(&entry.name)));
-        kind && least && most && !entry.name.is_empty() && name()
+        let is_newer = newer.is_none_or(|newer| entry.modified > newer);
+        kind && least && most && is_newer && !entry.name.is_empty() && name()
     });
     if arguments.which.json {
         return present_all("unisono.find/1", &found);
     }
     present::lines(found.into_iter().map(|entry| entry.name))
+}
+
+/// Time of the last change of a local file or of an entry of the instance.
+fn time_of_place(session: &Session, place: &Place) -> Result<Timestamp, UserError> {
+    let path = match place {
+        Place::Instance(name) => return Ok(session.look_at(name)?.modified),
+        Place::Local(path) => path,
+    };
+    let modified = std::fs::metadata(path).and_then(|found| found.modified()).map_err(|error| {
+        UserError::new(
+            ExitCode::Failed,
+            format!("cannot find out when {} was changed", path.display()),
+            error.to_string(),
+            format!("name a local file, or one in the instance as {SCHEME}NAME"),
+        )
+    })?;
+    let since_1970 = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Timestamp::from_ns(u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)))
 }
 
 pub(crate) fn stat(arguments: &Named) -> Result<(), UserError> {
@@ -112,13 +135,17 @@ pub(crate) fn stat(arguments: &Named) -> Result<(), UserError> {
         object["schema"] = "unisono.stat/1".into();
         return present::json(&object);
     }
-    let made = format!("made by user {} at {}", entry.made.owner, entries::time_of(&entry));
+    let [created, changed] = [entry.made.at(), entry.modified].map(entries::time_text);
+    let made = format!("made by user {} at {created}", entry.made.owner);
     match &entry.kind {
         EntryKind::File(record) => {
             present::line(&entries::file_line(record))?;
             let servers: Vec<String> =
                 record.servers().map(|server| server.0.to_string()).collect();
-            present::line(&format!("  {made}; on servers {}", servers.join(", ")))
+            present::line(&format!(
+                "  {made}, changed at {changed}; on servers {}",
+                servers.join(", ")
+            ))
         }
         EntryKind::Directory(_) if name.is_empty() => present::line("/  the root directory"),
         EntryKind::Directory(_) => present::line(&format!("{}/  a directory, {made}", entry.name)),

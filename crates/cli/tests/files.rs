@@ -10,6 +10,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use support::{
     Ended, FAILED, INTERRUPTED, Place, Running, USAGE, bytes, signal, until, until_moving,
 };
@@ -78,6 +79,52 @@ fn files_come_out_as_they_went_in() {
     for disk in data {
         assert_eq!(entries(&Path::new(&disk).join("objects")), [""; 0], "blocks must go too");
     }
+}
+
+#[test]
+fn times_of_the_last_change_are_shown_compared_and_copied() {
+    // Proves: `stat`, `ls -l`, `find --newer` and `cp -p` know when a file was changed, also after
+    // a restart; reading changes nothing.
+    let place = Place::with_servers(2);
+    let (one, two) = (place.file("one", &bytes(3_000_000)), place.file("two", b"2"));
+    let set = |path: &Path, seconds| {
+        let time = UNIX_EPOCH + Duration::from_secs(seconds);
+        File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    };
+    set(&one, 1_000_000_000);
+    let time = |name: &str| {
+        let found = place.run(&["stat", "--json", name]).done().json();
+        found["modified_ns"].as_u64().unwrap()
+    };
+    put(&place, &one, "now").done();
+    let now = time("now");
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+    assert!(now.abs_diff(clock) < 3_600_000_000_000, "{now} is not about {clock}");
+    place.run(&["cp", "-p", one.to_str().unwrap(), "unisono://kept"]).done();
+    place.run(&["cp", "-p", "unisono://kept", "unisono://again"]).done();
+    place.run(&["get", "now", "-"]).done();
+    for _ in 0..2 {
+        assert_eq!((time("now"), time("kept")), (now, 1_000_000_000_000_000_000));
+        assert_eq!(time("again"), time("kept"));
+        let listed = place.run(&["ls", "-l", "kept"]).done();
+        assert!(listed.text().contains("2001-09-09T01:46:40Z"), "{}", listed.text());
+        place.run(&["stop"]).done();
+        place.start(&["--servers", "2"]);
+    }
+    let local = place.path("copy");
+    place.run(&["cp", "--preserve", "unisono://kept", local.to_str().unwrap()]).done();
+    let copied = std::fs::metadata(&local).unwrap().modified().unwrap();
+    assert_eq!(copied, UNIX_EPOCH + Duration::from_secs(1_000_000_000));
+    let newer = |than: &str| {
+        let found = place.run(&["find", "--newer", than]).done();
+        found.text().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(newer("unisono://kept"), ["now"]);
+    set(&two, 999_999_999);
+    assert_eq!(newer(two.to_str().unwrap()), ["again", "kept", "now"]);
+    set(&two, 9_999_999_999);
+    assert_eq!(newer(two.to_str().unwrap()), [""; 0]);
+    place.run(&["find", "--newer", "none"]).refused(FAILED, &["none", "No such file"]);
 }
 
 #[test]

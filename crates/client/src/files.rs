@@ -9,7 +9,7 @@ use policy::{Buffering, PageMap, Pool, Stripe};
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::SystemTime;
-use units::{Duration, FileId, MIB, ServerId};
+use units::{Duration, FileId, MIB, ServerId, Timestamp};
 use wire::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made};
 use world::Clock;
 use world_real::RealWorld;
@@ -176,12 +176,16 @@ pub(crate) async fn walk(client: &Client<RealWorld>, name: &str) -> Result<Vec<E
 /// Updates the catalogue's entries with the sizes of files that were open shortly before. The
 /// servers must be asked before the catalogue: otherwise a file could be closed in between, and
 /// neither would know its size.
-fn with_sizes(mut entries: Vec<Entry>, open: &BTreeMap<FileId, FileSize>) -> Vec<Entry> {
+fn with_sizes(
+    mut entries: Vec<Entry>,
+    open: &BTreeMap<FileId, (FileSize, Timestamp)>,
+) -> Vec<Entry> {
     for entry in &mut entries {
         if let EntryKind::File(record) = &mut entry.kind
-            && let Some(size) = open.get(&record.file)
+            && let Some((size, modified)) = open.get(&record.file)
         {
             record.learn(*size);
+            entry.modified = entry.modified.max(*modified);
         }
     }
     entries

@@ -38,5 +38,5 @@ pub use policy::{
     Nested, OwnPart,
 };
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
-pub use units::{ClientId, ServerId};
+pub use units::{ClientId, ServerId, Timestamp};
 pub use wire::{Entry, EntryKind, FileDefaults, FileRecord, PlannedBlock};

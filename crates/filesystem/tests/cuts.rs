@@ -128,7 +128,7 @@ fn a_cut_that_failed_is_heard_of_when_it_is_made_good() {
             let failed = client.set_size(&mut file, 64).await.unwrap_err();
             assert!(matches!(failed, Fault::DiskFailed { .. }), "{failed}");
             assert_eq!(client.stat_file("f").await.unwrap().bytes, 256);
-            assert_eq!(client.open_sizes().await.unwrap()[&file.file].bytes, 256);
+            assert_eq!(client.open_sizes().await.unwrap()[&file.file].0.bytes, 256);
         }
         at(&start, 110).await;
         client.set_size(&mut file, 64).await.unwrap();

@@ -120,6 +120,49 @@ fn replaced_file_keeps_its_data_while_it_is_open() {
     });
 }
 
+/// Opens a file, which client 0 creates, and uses it while client 0 removes it. Client 1 does not
+/// close it if it will be killed.
+async fn use_until_removed(start: support::Start, opened: Rc<Cell<u32>>, kills: bool) {
+    let (rank, seed) = (u64::from(start.rank.0), start.shape.seed);
+    let mut numbers = Numbers::new(seed * 3 + rank);
+    let client = start.connect().await.unwrap();
+    if rank == 0 {
+        let file = client.create("f", 200, start.shape.stripe()).await.unwrap();
+        write(&client, &file, 0, &contents(0)[..200]).await;
+        client.close(&file).await.unwrap();
+        opened.set(1);
+    }
+    while opened.get() == 0 {
+        start.world.sleep(Duration::from_us(50)).await;
+    }
+    let mut file = client.open("f").await.unwrap();
+    opened.set(opened.get() + 1);
+    while opened.get() < 4 {
+        start.world.sleep(Duration::from_us(50)).await;
+    }
+    if rank == 0 {
+        client.remove("f").await.unwrap();
+        assert!(matches!(client.open("f").await, Err(Fault::NoSuchFile { .. })));
+        let new = client.create("f", 200, start.shape.stripe()).await.unwrap();
+        write(&client, &new, 0, &contents(1)[..200]).await;
+        client.close(&new).await.unwrap();
+    }
+    for round in 0..1 + numbers.below(8) {
+        client.grow(&mut file, 400).await.unwrap();
+        let own = 200 + 50 * rank;
+        write(&client, &file, own, &[round as u8 + 1; 50]).await;
+        let found = read(&client, &file).await;
+        assert_eq!(found[..200], contents(0)[..200], "the old bytes are gone");
+        let own = own as usize;
+        assert_eq!(found[own..own + 50], [round as u8 + 1; 50]);
+        client.flush(&file, numbers.below(2) == 0).await.unwrap();
+        start.world.sleep(Duration::from_us(numbers.below(500))).await;
+    }
+    if !kills || rank != 1 {
+        client.close(&file).await.unwrap();
+    }
+}
+
 #[test]
 fn a_removed_file_keeps_its_data_until_its_last_close() {
     // Proves: a file that loses its name behaves as after `unlink`. Every client that has it open
@@ -131,49 +174,7 @@ fn a_removed_file_keeps_its_data_until_its_last_close() {
         let cluster = Cluster::<Bytes>::new(shape);
         let kills = seed % 3 == 0;
         let opened = Rc::new(Cell::new(0));
-        let program = |start: support::Start| {
-            let opened = Rc::clone(&opened);
-            async move {
-                let rank = u64::from(start.rank.0);
-                let mut numbers = Numbers::new(seed * 3 + rank);
-                let client = start.connect().await.unwrap();
-                if rank == 0 {
-                    let file = client.create("f", 200, start.shape.stripe()).await.unwrap();
-                    write(&client, &file, 0, &contents(0)[..200]).await;
-                    client.close(&file).await.unwrap();
-                    opened.set(1);
-                }
-                while opened.get() == 0 {
-                    start.world.sleep(Duration::from_us(50)).await;
-                }
-                let mut file = client.open("f").await.unwrap();
-                opened.set(opened.get() + 1);
-                while opened.get() < 4 {
-                    start.world.sleep(Duration::from_us(50)).await;
-                }
-                if rank == 0 {
-                    client.remove("f").await.unwrap();
-                    assert!(matches!(client.open("f").await, Err(Fault::NoSuchFile { .. })));
-                    let new = client.create("f", 200, start.shape.stripe()).await.unwrap();
-                    write(&client, &new, 0, &contents(1)[..200]).await;
-                    client.close(&new).await.unwrap();
-                }
-                for round in 0..1 + numbers.below(8) {
-                    client.grow(&mut file, 400).await.unwrap();
-                    let own = 200 + 50 * rank;
-                    write(&client, &file, own, &[round as u8 + 1; 50]).await;
-                    let found = read(&client, &file).await;
-                    assert_eq!(found[..200], contents(0)[..200], "the old bytes are gone");
-                    let own = own as usize;
-                    assert_eq!(found[own..own + 50], [round as u8 + 1; 50]);
-                    client.flush(&file, numbers.below(2) == 0).await.unwrap();
-                    start.world.sleep(Duration::from_us(numbers.below(500))).await;
-                }
-                if !kills || rank != 1 {
-                    client.close(&file).await.unwrap();
-                }
-            }
-        };
+        let program = |start: support::Start| use_until_removed(start, Rc::clone(&opened), kills);
         cluster.run(0..3, program);
         if kills {
             cluster.machine.kill(cluster.shape.node_of(1));

@@ -34,3 +34,4 @@ mod sizes;
 mod stopped_disk;
 mod strategies;
 mod support;
+mod times;

@@ -153,14 +153,18 @@ fn describe<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>>
     let described = PyDict::new(py);
     described.set_item("name", &entry.name)?;
     described.set_item("created", entry.made.at_s)?;
+    described.set_item("mtime", entry.modified.as_ns() as f64 * 1e-9)?;
     match &entry.kind {
         EntryKind::Directory(_) => {
             described.set_item("type", "directory")?;
+            described.set_item("version", "0")?;
             described.set_item("size", 0)?;
         }
         EntryKind::File(record) => {
             described.set_item("type", "file")?;
             described.set_item("size", record.bytes)?;
+            let version = format!("{}.{}", record.file.0, entry.modified.as_ns());
+            described.set_item("version", version)?;
             described.set_item("block_bytes", record.stripe.block_bytes)?;
             let servers: Vec<u32> = record.servers().map(|server| server.0).collect();
             described.set_item("servers", servers)?;

@@ -16,7 +16,7 @@ pub use ids::{ClientId, DiskId, FileId, PeerId, RegionId, ServerId};
 pub use range::ByteRange;
 pub use run::{PieceRun, Run};
 pub use split_mix::SplitMix64;
-pub use time::{Duration, Instant};
+pub use time::{Duration, Instant, Timestamp};
 
 /// 2^10 bytes.
 pub const KIB: u64 = 1 << 10;

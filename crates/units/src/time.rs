@@ -128,3 +128,38 @@ impl fmt::Display for Duration {
         write!(out, "{:.6} s", self.as_seconds())
     }
 }
+/// Time of day: nanoseconds since the start of 1970 (UTC), until the year 2554. The clock that it
+/// comes from may be set back.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// `ns` nanoseconds after the start of 1970.
+    pub const fn from_ns(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// `seconds` seconds after the start of 1970, at most the greatest time.
+    pub const fn from_seconds(seconds: u64) -> Self {
+        Self(seconds.saturating_mul(1_000_000_000))
+    }
+
+    /// Nanoseconds since the start of 1970.
+    pub const fn as_ns(self) -> u64 {
+        self.0
+    }
+
+    /// Whole seconds since the start of 1970.
+    pub const fn as_seconds(self) -> u64 {
+        self.0 / 1_000_000_000
+    }
+
+    /// The present time `now`, or the instant after this time if the clock has not advanced since.
+    #[must_use]
+    pub const fn advanced_to(self, now: Self) -> Self {
+        if now.0 > self.0 { now } else { Self(self.0.saturating_add(1)) }
+    }
+}

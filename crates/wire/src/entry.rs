@@ -3,7 +3,7 @@
 use crate::Fault;
 use policy::{BYTES_MAX, Buffering, Pool, Stripe};
 use serde::{Deserialize, Serialize};
-use units::{FileId, ServerId};
+use units::{FileId, ServerId, Timestamp};
 
 /// Entry of the catalogue.
 ///
@@ -15,6 +15,8 @@ pub struct Entry {
     pub name: String,
     /// Owner and time of its creation.
     pub made: Made,
+    /// Time of the last change of a file's data or size; of a directory, that of its creation.
+    pub modified: Timestamp,
     /// Directory or file.
     pub kind: EntryKind,
 }
@@ -117,6 +119,13 @@ pub fn name_flaw(name: &str) -> Option<&'static str> {
         long if long.len() > PART_BYTES_MAX => Some("one of its parts has more than 255 bytes"),
         _ => None,
     })
+}
+
+impl Made {
+    /// Time of the creation.
+    pub fn at(&self) -> Timestamp {
+        Timestamp::from_seconds(self.at_s)
+    }
 }
 
 impl Entry {

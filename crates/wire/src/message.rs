@@ -8,7 +8,7 @@ use crate::{
 };
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
-use units::{ClientId, DiskId, FileId, RegionId, ServerId};
+use units::{ClientId, DiskId, FileId, RegionId, ServerId, Timestamp};
 
 /// Largest number of clients in one collective.
 pub const PARTICIPANTS_MAX: usize = 1 << 16;
@@ -178,9 +178,9 @@ pub enum Request {
         /// Size of the file.
         size: FileSize,
     },
-    /// Asks for the size of a file, open or not, as far as this server knows it.
+    /// Asks for the size and the time of a file, open or not, as far as this server knows them.
     Measure(FileRecord),
-    /// Asks for the sizes of the files that are open at this server.
+    /// Asks for the sizes and times of the files that are open at this server.
     OpenSizes {
         /// File to begin after, in the order of file numbers.
         after: Option<FileId>,
@@ -220,6 +220,23 @@ pub enum Request {
     Plan(Box<PlanRequest>),
     /// Request of a client with a cache.
     Cache(Box<CacheRequest>),
+    /// Sets the time of the last change of an open file at this server.
+    SetModified {
+        /// Number of the file, which must be open.
+        file: FileId,
+        /// Time of the last change.
+        modified: Timestamp,
+    },
+    /// Catalogue: records the time of the last change of a file.
+    RecordModified {
+        /// Number of the file.
+        file: FileId,
+        /// Time of the last change, as its servers know it.
+        modified: Timestamp,
+        /// True if a user has set the time, which is then on stable storage before the reply. If
+        /// false, a later recorded time stays.
+        is_set: bool,
+    },
 }
 
 /// Caching: request for bytes of one block.
@@ -413,8 +430,8 @@ pub enum Reply {
     Size(FileSize),
     /// Sizes of several files.
     Sizes {
-        /// Files in the order of their numbers, with their sizes.
-        sizes: Vec<(FileId, FileSize)>,
+        /// Files in the order of their numbers, with their sizes and times of the last change.
+        sizes: Vec<(FileId, FileSize, Timestamp)>,
         /// True if more files follow.
         more: bool,
     },
@@ -453,6 +470,18 @@ pub enum Reply {
     /// The file is closed. It has no name any more and no client here has it open, so its data at
     /// this server goes. The sender must drop the file at all of its servers.
     Nameless,
+    /// Size of a file and time of its last change, as the server knows them now.
+    Measured {
+        /// Size of the file.
+        size: FileSize,
+        /// Time of the last change at this server; the start of 1970 if it has no data.
+        modified: Timestamp,
+    },
+    /// The file is closed. It was changed at this server since the first of its clients opened it.
+    Modified {
+        /// Time of the last change.
+        at: Timestamp,
+    },
 }
 
 /// Buffer statistics of a file at a server, in blocks.

@@ -75,7 +75,12 @@ fn some_messages() -> Vec<(&'static str, Message)> {
         messages.push((name, Message::Request { id, request }));
     }
     let made = Made { owner: 1000, at_s: 1 << 31 };
-    let known = Entry { name: "a/b".to_owned(), made, kind: EntryKind::File(file_record()) };
+    let known = Entry {
+        name: "a/b".to_owned(),
+        made,
+        modified: made.at(),
+        kind: EntryKind::File(file_record()),
+    };
     let fault = Fault::NoSpace { server: ServerId(1), cause: "full".to_owned() };
     let values = vec![(ClientId(1), 1), (ClientId(2), u64::MAX)];
     let agree = GroupMessage::Agree { number: 1, round: 2, values, fault: Some(fault.clone()) };

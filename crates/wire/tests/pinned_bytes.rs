@@ -15,7 +15,7 @@ use policy::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
-use units::{ClientId, DiskId, FileId, RegionId, ServerId};
+use units::{ClientId, DiskId, FileId, RegionId, ServerId, Timestamp};
 use wire::{
     BufferStatistics, CacheAnswer, CacheCommand, CacheRequest, ClientKey, CollectiveCall,
     CollectiveRequest, CounterChange, CounterRequest, DigestsRequest, EnrolRequest, Enrolment,
@@ -210,20 +210,25 @@ pinned!(request: Request {
     Request::Cache(_),
         Request::Cache(Box::new(CacheRequest::WriteBack { line: LINE, keeps: true })),
         "26 | 04 09 01 01";
+    Request::SetModified { .. },
+        Request::SetModified { file: FILE, modified: TIME }, "27 | 09 ac 02";
+    Request::RecordModified { .. },
+        Request::RecordModified { file: FILE, modified: TIME, is_set: true }, "28 | 09 ac 02 01";
 });
 
 pinned!(reply: Reply {
     Reply::Done, Reply::Done, "00";
     Reply::Moved { .. }, Reply::Moved { bytes: 300 }, "01 | ac 02";
-    Reply::Entry(_), Reply::Entry(entry()), "02 | 01 61 e8 07 02 00 00 00 00 00 00 00 00 00 00";
+    Reply::Entry(_), Reply::Entry(entry()),
+        "02 | 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00";
     Reply::Entries { .. }, Reply::Entries { entries: vec![entry()], more: true },
-        "03 | 01 01 61 e8 07 02 00 00 00 00 00 00 00 00 00 00 01";
+        "03 | 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 01";
     Reply::Status(_), Reply::Status(status()), "04 | 01 02 03 04 05 06 01 07 08 01 01 09";
     Reply::Buffers(_), Reply::Buffers(buffer_statistics()), "05 | 01 02 03 04 05";
     Reply::Digests(_), Reply::Digests(vec![1, 300]), "06 | 02 01 ac 02";
     Reply::Size(_), Reply::Size(SIZE), "07 | 01 ac 02";
-    Reply::Sizes { .. }, Reply::Sizes { sizes: vec![(FILE, SIZE)], more: false },
-        "08 | 01 09 01 ac 02 00";
+    Reply::Sizes { .. }, Reply::Sizes { sizes: vec![(FILE, SIZE, TIME)], more: false },
+        "08 | 01 09 01 ac 02 ac 02 00";
     Reply::NoRoom, Reply::NoRoom, "09";
     Reply::InUse, Reply::InUse, "0a";
     Reply::Met(_), Reply::Met(vec![vec![8, 9], vec![]]), "0b | 02 02 08 09 00";
@@ -235,6 +240,8 @@ pinned!(reply: Reply {
     Reply::SendLine(_), Reply::SendLine(LineTaker { address: a(), ticket: 5, number: 3 }),
         "10 | 01 61 05 03";
     Reply::Nameless, Reply::Nameless, "11";
+    Reply::Measured { .. }, Reply::Measured { size: SIZE, modified: TIME }, "12 | 01 ac 02 ac 02";
+    Reply::Modified { .. }, Reply::Modified { at: TIME }, "13 | ac 02";
 });
 
 pinned!(cooperation: Cooperation {
@@ -342,6 +349,7 @@ fn numbers_of_variants_are_their_positions() {
 const ID: RequestId = RequestId(7);
 const FILE: FileId = FileId(9);
 const SERVER: ServerId = ServerId(1);
+const TIME: Timestamp = Timestamp::from_ns(300);
 const MADE: Made = Made { owner: 1000, at_s: 2 };
 const SIZE: FileSize = FileSize { cuts: 1, bytes: 300 };
 
@@ -387,7 +395,8 @@ fn defaults() -> FileDefaults {
 }
 
 fn entry() -> Entry {
-    Entry { name: a(), made: MADE, kind: EntryKind::Directory(FileDefaults::default()) }
+    let kind = EntryKind::Directory(FileDefaults::default());
+    Entry { name: a(), made: MADE, modified: TIME, kind }
 }
 
 fn distribution() -> Distribution {

@@ -33,7 +33,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 use timers::Timers;
-use units::{Duration, Instant, PeerId, PieceRun, RegionId};
+use units::{Duration, Instant, PeerId, PieceRun, RegionId, Timestamp};
 use world::{
     Address, Clock, Disks, Incoming, Message, Network, NetworkError, OneSided, Payloads, Processor,
     Randomness, RecordChange, RecordTable, Records, RecordsError, Tasks, TransferError,
@@ -116,6 +116,10 @@ fn fill_random(bytes: &mut [u8]) {
 impl Clock for RealWorld {
     fn now(&self) -> Instant {
         timers::now()
+    }
+
+    fn timestamp(&self) -> Timestamp {
+        timers::timestamp()
     }
 
     fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + 'static {

@@ -21,7 +21,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use tokio::io::unix::AsyncFd;
-use units::Instant;
+use units::{Instant, Timestamp};
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -29,6 +29,12 @@ const NS_PER_SECOND: u64 = 1_000_000_000;
 pub(crate) fn now() -> Instant {
     let now = clock_gettime(ClockId::Monotonic);
     Instant::from_ns(now.tv_sec as u64 * NS_PER_SECOND + now.tv_nsec as u64)
+}
+
+/// Returns the time of day.
+pub(crate) fn timestamp() -> Timestamp {
+    let now = clock_gettime(ClockId::Realtime);
+    Timestamp::from_ns(now.tv_sec as u64 * NS_PER_SECOND + now.tv_nsec as u64)
 }
 
 /// Sleeping tasks of one node.

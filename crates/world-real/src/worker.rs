@@ -116,13 +116,27 @@ impl<C: WorkerState> Worker<C> {
         &self,
         work: impl FnOnce(&mut C) -> R + Send + 'static,
     ) -> Result<R, WorkerGone> {
+        self.start_with_priority(work).await
+    }
+
+    /// Queues `work` as a priority job at once, and returns its end.
+    pub(crate) fn start_with_priority<R: Send + 'static, F>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<R, WorkerGone>> + use<C, R, F>
+    where
+        F: FnOnce(&mut C) -> R + Send + 'static,
+    {
         let (reply, result) = oneshot::channel();
         let job = move |context: &mut C| {
             // The caller may have stopped waiting.
             let _ = reply.send(work(context));
         };
-        self.jobs.send(Job::Priority(Box::new(job))).map_err(|_| WorkerGone)?;
-        result.await.map_err(|_| WorkerGone)
+        let sent = self.jobs.send(Job::Priority(Box::new(job))).map_err(|_| WorkerGone);
+        async {
+            sent?;
+            result.await.map_err(|_| WorkerGone)
+        }
     }
 
     /// Executes `work`, which may leave a remainder for a helper. Later shared jobs do not wait for

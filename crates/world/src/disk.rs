@@ -3,7 +3,7 @@
 use crate::{Payload, Payloads};
 use std::future::Future;
 use thiserror::Error;
-use units::FileId;
+use units::{FileId, Timestamp};
 
 /// One storage device, or one directory that stands for one.
 ///
@@ -22,10 +22,23 @@ pub trait Disk: Clone + 'static {
     /// cannot know it, or knows it already.
     fn locate(&self, object: FileId) -> impl Future<Output = ()>;
 
-    /// Length of the object: one past its last byte that was written and not freed; 0 if it does
-    /// not exist. A power failure may leave an object shorter, by bytes that no sync has covered,
-    /// or with zeros at its end.
-    fn length(&self, object: FileId) -> impl Future<Output = Result<u64, DiskError>>;
+    /// Returns length and time of the object; `None` if it does not exist. A power failure may
+    /// leave an object shorter, by bytes that no sync has covered, or with zeros at its end.
+    fn metadata(
+        &self,
+        object: FileId,
+    ) -> impl Future<Output = Result<Option<ObjectMetadata>, DiskError>>;
+
+    /// Sets the time of the last change of the object, at once; writes that are queued or come
+    /// later do not change it. The future, which need not be awaited, ends when a process that
+    /// ends has left the time with the disk. An object that does not exist gets it when it is
+    /// written. When the process is killed or power fails, the time of the last write may count
+    /// instead.
+    fn set_modified(
+        &self,
+        object: FileId,
+        modified: Timestamp,
+    ) -> impl Future<Output = ()> + 'static;
 
     /// Reads `length` bytes at `offset`.
     fn read(
@@ -57,6 +70,15 @@ pub trait Disk: Clone + 'static {
 
     /// Capacity and free space of the disk.
     fn space(&self) -> impl Future<Output = Result<Space, DiskError>>;
+}
+
+/// Metadata of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ObjectMetadata {
+    /// One past the last byte that was written and not freed.
+    pub length: u64,
+    /// Time of the last change: as set, or of the last write.
+    pub modified: Timestamp,
 }
 
 /// Space on a disk, in bytes.

@@ -1,12 +1,15 @@
 //! Clock, tasks, processor and randomness.
 
 use std::future::Future;
-use units::{Duration, Instant};
+use units::{Duration, Instant, Timestamp};
 
 /// The clock of this machine.
 pub trait Clock: 'static {
     /// Returns the present instant. It never decreases.
     fn now(&self) -> Instant;
+
+    /// Returns the present time of day. It may go back when the clock is set.
+    fn timestamp(&self) -> Timestamp;
 
     /// Completes when `now() >= deadline`; at once if that is past.
     fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + 'static;

@@ -51,6 +51,7 @@ static void names(unisono_t *u)
     OK(unisono_stat(u, "unisono://names/a", &stat));
     CHECK(stat.kind == UNISONO_FILE && stat.bytes == 4100 && stat.block_bytes == 4096);
     CHECK(stat.servers == 2 && stat.made_at_s > 1600000000);
+    CHECK(stat.modified_ns / 1000000000 + 60 > stat.made_at_s);
     /* A caller of an older release knows fewer fields; the others are left alone. */
     unisono_stat_t small = {.size = offsetof(unisono_stat_t, block_bytes), .block_bytes = 77};
     OK(unisono_stat(u, "names/a", &small));

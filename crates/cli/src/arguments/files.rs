@@ -45,6 +45,9 @@ pub(crate) struct Cp {
     /// Copy directories with everything below them.
     #[arg(long, short)]
     pub(crate) recursive: bool,
+    /// Give the copies the times of the last change of their sources.
+    #[arg(long, short)]
+    pub(crate) preserve: bool,
     /// Skip the comparison of checksums between the data copied and the data on the servers.
     #[arg(long)]
     pub(crate) no_verify: bool,
@@ -162,6 +165,9 @@ pub(crate) struct Find {
     /// Only files of at most this size.
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) max_size: Option<u64>,
+    /// Only entries that were changed after this local file, or after unisono://NAME.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) newer: Option<String>,
 }
 
 /// Kind of an entry.

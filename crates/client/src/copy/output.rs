@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+use units::Timestamp;
 
 /// Symbolic links followed one after the other, as many as Linux follows.
 const LINKS_MAX: usize = 40;
@@ -62,6 +64,17 @@ impl LocalOutput {
     pub(super) fn set_length(&self, bytes: u64) -> io::Result<()> {
         match &self.0 {
             Kind::Part(part) => part.as_file().set_len(bytes),
+            Kind::Stream(_) => Ok(()),
+        }
+    }
+
+    /// Sets the time of the last change of a regular file.
+    pub(super) fn set_modified(&self, modified: Timestamp) -> io::Result<()> {
+        match &self.0 {
+            Kind::Part(part) => {
+                let since_1970 = Duration::from_nanos(modified.as_ns());
+                part.as_file().set_modified(UNIX_EPOCH + since_1970)
+            }
             Kind::Stream(_) => Ok(()),
         }
     }

@@ -18,11 +18,25 @@ pub struct CopyPlan {
     target_is: Kind,
     /// Block size of every file, in bytes. Overrides the default of the directory.
     block_bytes: Option<u64>,
-    /// True if the copy compares the data in the instance with the data copied.
-    verifies: bool,
+    options: CopyOptions,
     /// Directories to make, each before those in it.
     directories: Vec<Place>,
     files: Vec<FileCopy>,
+}
+
+/// Choices of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CopyOptions {
+    /// True if the copy compares the data in the instance with the data copied.
+    pub(super) verifies: bool,
+    /// True if targets get the times of the last change of their sources.
+    pub(super) keeps_times: bool,
+}
+
+impl Default for CopyOptions {
+    fn default() -> Self {
+        Self { verifies: true, keeps_times: false }
+    }
 }
 
 /// One file to copy.
@@ -71,7 +85,14 @@ impl CopyPlan {
         }
         let (directories, files) = (Vec::new(), Vec::new());
         let target = target.clone();
-        let mut plan = Self { target, target_is, block_bytes, verifies: true, directories, files };
+        let mut plan = Self {
+            target,
+            target_is,
+            block_bytes,
+            options: CopyOptions::default(),
+            directories,
+            files,
+        };
         for source in sources {
             let to = match source.last_part().filter(|_| into) {
                 Some(last) => plan.target.join(&last),
@@ -147,7 +168,7 @@ impl CopyPlan {
             target: to,
             target_is,
             block_bytes,
-            verifies: true,
+            options: CopyOptions::default(),
             directories,
             files: vec![file],
         })
@@ -170,11 +191,16 @@ impl CopyPlan {
 
     /// Turns off the comparison of the data in the instance with the data copied.
     pub fn unverified(self) -> Self {
-        Self { verifies: false, ..self }
+        Self { options: CopyOptions { verifies: false, ..self.options }, ..self }
     }
 
-    pub(super) fn verifies(&self) -> bool {
-        self.verifies
+    /// Gives targets the times of the last change of their sources.
+    pub fn keeping_times(self) -> Self {
+        Self { options: CopyOptions { keeps_times: true, ..self.options }, ..self }
+    }
+
+    pub(super) fn options(&self) -> CopyOptions {
+        self.options
     }
 
     /// Refuses a plan whose target would be a file. A target written with a slash at its end must

@@ -64,7 +64,7 @@ impl Session {
         let next = Mutex::new(plan.files().iter());
         let (copied, failure) = (Mutex::new(Copied::default()), Failure::default());
         let work = || {
-            let worker = match Worker::new(&connection, window, usual, plan.verifies()) {
+            let worker = match Worker::new(&connection, window, usual, plan.options()) {
                 Ok(worker) => worker,
                 Err(error) => return failure.tell(error.doing(&what)),
             };

@@ -2,7 +2,7 @@
 
 use super::ends::{self, data_of, list_of, local_error, next_data, open_local, write_segments};
 use super::failure::Failure;
-use super::plan::FileCopy;
+use super::plan::{CopyOptions, FileCopy};
 use super::verify::{Moved, piece_bytes, verify};
 use crate::cleanup::{Cleanup, Undo};
 use crate::copy::LocalOutput;
@@ -15,6 +15,8 @@ use policy::OwnPart;
 use std::cell::RefCell;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
+use units::Timestamp;
 use wire::{EntryKind, FileDefaults, NAME_BYTES_MAX};
 
 /// A worker: a group of one member, with a window of memory.
@@ -25,7 +27,7 @@ pub(super) struct Worker<'a> {
     window_bytes: u64,
     /// Defaults for new files, used where the directory has none.
     usual: Usual,
-    verifies: bool,
+    options: CopyOptions,
 }
 
 /// Source of the bytes.
@@ -51,11 +53,11 @@ impl<'a> Worker<'a> {
         connection: &'a Connection,
         window_bytes: u64,
         usual: Usual,
-        verifies: bool,
+        options: CopyOptions,
     ) -> Result<Self, UserError> {
         let group = Group::alone(connection)?;
         let window = RefCell::new(vec![0; window_bytes as usize]);
-        Ok(Self { connection, group, window, window_bytes, usual, verifies })
+        Ok(Self { connection, group, window, window_bytes, usual, options })
     }
 
     /// Copies one file. Stops early, as if by an error, if there is a `failure` of another.
@@ -111,8 +113,30 @@ impl Work<'_> {
             self.verify(file)?;
         }
         let Target::Local(output) = target else { unreachable!("it was made above") };
+        let time = self.time_to_keep()?;
         let sized = output.set_length(self.bytes);
-        sized.and_then(|()| output.keep()).map_err(|error| self.local(&error))
+        let timed = sized.and_then(|()| time.map_or(Ok(()), |time| output.set_modified(time)));
+        timed.and_then(|()| output.keep()).map_err(|error| self.local(&error))
+    }
+
+    /// Returns the time of the source, if the target is to have it.
+    fn time_to_keep(&self) -> Result<Option<Timestamp>, UserError> {
+        if !self.worker.options.keeps_times {
+            return Ok(None);
+        }
+        match &self.source {
+            Source::Local(file) => {
+                let modified = file.metadata().and_then(|found| found.modified());
+                let modified = modified.map_err(|error| self.local(&error))?;
+                let since_1970 = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+                let ns = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
+                Ok(Some(Timestamp::from_ns(ns)))
+            }
+            Source::Instance(file) => {
+                let entry = self.worker.connection.stat(&file.name());
+                Ok(Some(entry.map_err(|error| error.doing(self.what))?.modified))
+            }
+        }
     }
 
     /// Copies to an unpredictable temporary name, then renames the file to `name`.
@@ -146,6 +170,9 @@ impl Work<'_> {
             self.move_all(&target)?;
             file.flush(true).map_err(failing)?;
             self.verify(&file)?;
+            if let Some(time) = self.time_to_keep()? {
+                file.set_modified(time).map_err(failing)?;
+            }
             file.clone().close().map_err(failing)?;
             connection.rename(&part, name, replaces).map_err(failing)
         };
@@ -170,7 +197,7 @@ impl Work<'_> {
     /// and end at piece boundaries.
     fn piece_of(&self, file: &File) -> Option<u64> {
         let (piece, window) = (piece_bytes(file), self.worker.window_bytes);
-        (self.worker.verifies && (piece <= window || self.bytes <= window)).then_some(piece)
+        (self.worker.options.verifies && (piece <= window || self.bytes <= window)).then_some(piece)
     }
 
     /// Size of the pieces of the file that is compared at the end, in bytes, if any is.

@@ -13,7 +13,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::Arc;
-use units::{ClientId, KIB};
+use units::{ClientId, KIB, Timestamp};
 use wire::{BufferStatistics, FileRecord};
 use world_real::{RealPayload, RealWorld};
 
@@ -93,6 +93,18 @@ impl File {
             return Err(beyond_all_files(what()));
         }
         self.connection.run(what, async move |shared| known.set_size(&shared.client, bytes).await)
+    }
+
+    /// Sets the time of its last change. A later change sets it again.
+    ///
+    /// # Errors
+    /// Faults of the servers.
+    pub fn set_modified(&self, modified: Timestamp) -> Result<(), UserError> {
+        let record = self.record();
+        let name = record.name.clone();
+        let what = move || format!("cannot set the time of {name:?}");
+        self.connection
+            .run(what, async move |shared| shared.client.set_modified(&record, modified).await)
     }
 
     /// Size of its pages (its blocks) in bytes; the last one may be shorter.

@@ -5,7 +5,7 @@ use super::faults::unexpected;
 use super::limits::{CATALOGUE, OPENING_MAX};
 use super::state::Client;
 use policy::{Buffering, Pool, Stripe};
-use units::FileId;
+use units::{FileId, Timestamp};
 use wire::{
     BufferStatistics, DigestsRequest, Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize,
     FlushRequest, Made, Reply, Request,
@@ -118,12 +118,41 @@ impl<W: World> Client<W> {
         let Some(known) = self.0.sizes.closed(file.file) else { return recorded };
         let close = Request::Close { file: file.file, recorded: known };
         let closed = self.call_each_server(file.servers(), &close).await?;
+        let modified = closed.iter().filter_map(|reply| match reply {
+            Reply::Modified { at } => Some(*at),
+            _ => None,
+        });
+        if let Some(modified) = modified.max() {
+            self.record_modified(file.file, modified, false).await?;
+        }
         if closed.contains(&Reply::Nameless) {
             // Other clients may have it open at other servers. The last client that closes it finds
             // all data gone, and the catalogue forgets the file.
             self.drop_data(file).await?;
         }
         recorded
+    }
+
+    /// Sets the time of the last change of an open file. Later changes set it again.
+    pub async fn set_modified(&self, file: &FileRecord, modified: Timestamp) -> Result<(), Fault> {
+        let set = Request::SetModified { file: file.file, modified };
+        self.call_servers(file.servers(), &set).await?;
+        self.record_modified(file.file, modified, true).await
+    }
+
+    /// Reports the time of the last change of a file to the catalogue.
+    async fn record_modified(
+        &self,
+        file: FileId,
+        modified: Timestamp,
+        is_set: bool,
+    ) -> Result<(), Fault> {
+        match self.call(CATALOGUE, Request::RecordModified { file, modified, is_set }).await {
+            // The file was removed, and clients that have it open keep it.
+            Ok(Reply::Done) | Err(Fault::NoSuchFile { .. }) => Ok(()),
+            Ok(other) => Err(unexpected(&other)),
+            Err(fault) => Err(fault),
+        }
     }
 
     /// Returns the buffer statistics of each server of an open file since the open, in the order of
@@ -138,32 +167,38 @@ impl<W: World> Client<W> {
         futures_util::future::try_join_all(calls).await
     }
 
-    /// Returns the entry of a name; for a file with its current size. (The catalogue, which
-    /// [`Client::stat`] asks, has an older size while a client grows the file. For a server that
-    /// cannot answer, the size in the catalogue counts.)
+    /// Returns the entry of a name; for a file with its current size and time. (The catalogue,
+    /// which [`Client::stat`] asks, has older ones while a client changes the file. For a server
+    /// that cannot answer, those in the catalogue count.)
     pub async fn look_at(&self, name: &str) -> Result<Entry, Fault> {
         self.unless_replaced(name, async |mut entry| {
             if let EntryKind::File(record) = &mut entry.kind {
-                self.measure(record).await?;
+                entry.modified = entry.modified.max(self.measure(record).await?);
             }
             Ok(entry)
         })
         .await
     }
 
-    /// Asks the servers for the current size of a file.
-    async fn measure(&self, record: &mut FileRecord) -> Result<(), Fault> {
+    /// Asks the servers for the current size of a file. Returns the time of its last change.
+    async fn measure(&self, record: &mut FileRecord) -> Result<Timestamp, Fault> {
         let measure = Request::Measure(record.clone());
-        let asked = record.servers().map(|server| self.ask_for_size(server, measure.clone()));
-        for size in futures_util::future::join_all(asked).await {
-            match size {
-                Ok(size) => _ = record.learn(size),
-                // The sizes of the other servers and of the catalogue are better than a fault.
+        let asked = record.servers().map(|server| self.call(server, measure.clone()));
+        let mut latest = Timestamp::default();
+        for measured in futures_util::future::join_all(asked).await {
+            match measured {
+                Ok(Reply::Measured { size, modified }) => {
+                    size.validate()?;
+                    record.learn(size);
+                    latest = latest.max(modified);
+                }
+                Ok(other) => return Err(unexpected(&other)),
+                // What the other servers and the catalogue know is better than a fault.
                 Err(Fault::ServerLeft { .. } | Fault::DiskFailed { .. }) => {}
                 Err(fault) => return Err(fault),
             }
         }
-        Ok(())
+        Ok(latest)
     }
 
     /// Returns the catalogue's entry of a name.

@@ -10,7 +10,7 @@ use super::limits::{CATALOGUE, OPENING_MAX};
 use super::state::Client;
 use futures_util::future::{join_all, try_join_all};
 use std::collections::BTreeMap;
-use units::{FileId, ServerId};
+use units::{FileId, ServerId, Timestamp};
 use wire::{Fault, FileRecord, FileSize, Reply, Request};
 use world::World;
 
@@ -87,18 +87,19 @@ impl<W: World> Client<W> {
         self.keep_owed_size(file).await
     }
 
-    /// Returns the sizes of all open files that the catalogue may not have recorded. Skips servers
-    /// that have left.
+    /// Returns sizes and times of all open files, which the catalogue may not have recorded. Skips
+    /// servers that have left.
     ///
     /// # Errors
     /// [`Fault::BadRequest`] when a server answers with an invalid size or order.
-    pub async fn open_sizes(&self) -> Result<BTreeMap<FileId, FileSize>, Fault> {
-        let mut all: BTreeMap<FileId, FileSize> = BTreeMap::new();
+    pub async fn open_sizes(&self) -> Result<BTreeMap<FileId, (FileSize, Timestamp)>, Fault> {
+        let mut all: BTreeMap<FileId, (FileSize, Timestamp)> = BTreeMap::new();
         let asked = (0..self.servers()).map(|server| self.open_sizes_at(ServerId(server)));
         for some in join_all(asked).await {
             match some {
-                Ok(some) => some.into_iter().for_each(|(file, size)| {
-                    all.entry(file).and_modify(|known| *known = size.max(*known)).or_insert(size);
+                Ok(some) => some.into_iter().for_each(|(file, size, modified)| {
+                    let known = all.entry(file).or_default();
+                    *known = (size.max(known.0), modified.max(known.1));
                 }),
                 Err(Fault::ServerLeft { .. }) => {}
                 Err(fault) => return Err(fault),
@@ -107,21 +108,24 @@ impl<W: World> Client<W> {
         Ok(all)
     }
 
-    async fn open_sizes_at(&self, server: ServerId) -> Result<Vec<(FileId, FileSize)>, Fault> {
-        let mut all: Vec<(FileId, FileSize)> = Vec::new();
+    async fn open_sizes_at(
+        &self,
+        server: ServerId,
+    ) -> Result<Vec<(FileId, FileSize, Timestamp)>, Fault> {
+        let mut all: Vec<(FileId, FileSize, Timestamp)> = Vec::new();
         let mut is_more = true;
         while is_more && all.len() < OPEN_SIZES_MAX {
-            let after = all.last().map(|(file, _)| *file);
+            let after = all.last().map(|(file, ..)| *file);
             match self.call(server, Request::OpenSizes { after }).await? {
                 Reply::Sizes { sizes, more } => {
                     is_more = more && !sizes.is_empty();
-                    for (file, size) in sizes {
+                    for (file, size, modified) in sizes {
                         size.validate()?;
-                        if all.last().is_some_and(|(last, _)| file <= *last) {
+                        if all.last().is_some_and(|(last, ..)| file <= *last) {
                             let cause = format!("{server} reported file sizes out of order");
                             return Err(Fault::BadRequest { cause });
                         }
-                        all.push((file, size));
+                        all.push((file, size, modified));
                     }
                 }
                 other => return Err(unexpected(&other)),

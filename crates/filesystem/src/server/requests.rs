@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::Rc;
-use units::{Duration, FileId, PeerId};
+use units::{Duration, FileId, PeerId, Timestamp};
 use wire::{
     Fault, FileRecord, FileSize, Frequent, Message, ReadRequest, Reply, Request, RequestId,
     ServerStatus, WriteRequest,
@@ -191,6 +191,7 @@ impl<W: World> Server<W> {
                 let (sizes, more) = self.files.sizes(after, SIZES_PER_ANSWER_MAX);
                 Ok(Reply::Sizes { sizes, more }.into())
             }
+            Request::SetModified { file, modified } => self.set_modified(file, modified),
             Request::Status => self.status().await,
             Request::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
             catalogue => {
@@ -248,9 +249,14 @@ impl<W: World> Server<W> {
         self.cache.declare(file, buffering);
         let measured = self.measure(&self.files.get(file)?).await;
         // The client may have closed it meanwhile.
-        self.files.forget_unused(file);
+        self.forget_unused(file);
         measured?;
         self.resize(file, size).await
+    }
+
+    fn set_modified(&self, file: FileId, modified: Timestamp) -> Result<Answer<W::Payload>, Fault> {
+        self.files.get(file)?.set_modified(modified);
+        Ok(Reply::Done.into())
     }
 
     fn close(
@@ -259,12 +265,15 @@ impl<W: World> Server<W> {
         file: FileId,
         recorded: FileSize,
     ) -> Result<Answer<W::Payload>, Fault> {
-        self.files.get(file)?;
+        let known = self.files.get(file)?;
         self.kept_sizes.recorded(file, recorded);
         let sessions = self.sessions.borrow();
         let is_last = sessions.get(from).is_some_and(|it| self.files.close(&it.open, file));
-        let is_nameless = is_last && self.closed(file);
-        Ok(if is_nameless { Reply::Nameless.into() } else { Reply::Done.into() })
+        if is_last && self.closed(file) {
+            return Ok(Reply::Nameless.into());
+        }
+        let modified = known.modified_since_open();
+        Ok(modified.map_or(Reply::Done, |at| Reply::Modified { at }).into())
     }
 
     pub(crate) fn check_record(&self, record: &FileRecord) -> Result<(), Fault> {

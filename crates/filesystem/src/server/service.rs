@@ -116,6 +116,9 @@ async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
     drop(sessions);
     let Ok(()) = server.changes.finished().await;
     let mut stored = server.cache.write_back_all().await;
+    for file in server.files.all() {
+        server.give_time_to_disks(&file).await;
+    }
     // After the data that must not be lost.
     for file in server.files.all_nameless() {
         stored = stored.and(server.drop_file(file).await.map(|_| ()));

@@ -4,7 +4,7 @@ use crate::scale::Table;
 use crate::server::block_cache::BlockCache;
 use crate::server::block_cache::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
-use crate::server::client_caches::{ClientCaches, FileChange};
+use crate::server::client_caches::{ClientCaches, UncachedUse};
 use crate::server::clients::outbound_connections::OutboundConnections;
 use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
@@ -17,13 +17,14 @@ use crate::server::transfers::buffer_pool::TransferBufferPool;
 use crate::server::transfers::transfer_watchdog::TransferWatchdog;
 use crate::server::transfers::write_budget::WriteBudget;
 use crate::signal::Signal;
+use futures_util::future::join_all;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, PeerId, ServerId};
 use wire::{ClientKey, Fault};
-use world::{Scope, World};
+use world::{Disk, Scope, World};
 
 /// State of a server.
 pub(crate) struct Server<W: World> {
@@ -72,7 +73,7 @@ impl<W: World> Server<W> {
     /// its data goes.
     pub(crate) fn closed(self: &Rc<Self>, file: FileId) -> bool {
         if !self.files.must_go(file) {
-            self.files.forget_unused(file);
+            self.forget_unused(file);
             self.cache.release(file);
             return false;
         }
@@ -87,13 +88,32 @@ impl<W: World> Server<W> {
         true
     }
 
+    /// Forgets the state of a file that no client has open, after the disks have got its time.
+    pub(crate) fn forget_unused(&self, file: FileId) {
+        if let Some(file) = self.files.forget_unused(file) {
+            // It takes effect at once.
+            drop(self.give_time_to_disks(&file));
+        }
+    }
+
+    /// Gives the disks the time of a file that was changed. Returns the end of that.
+    pub(crate) fn give_time_to_disks(&self, file: &OpenFile) -> impl Future + '_ {
+        let modified = file.modified_since_open();
+        let set = modified.into_iter().flat_map(|modified| {
+            let disks = self.disks_with_blocks(file);
+            disks.map(move |(_, disk)| disk.set_modified(file.file, modified))
+        });
+        join_all(set.collect::<Vec<_>>())
+    }
+
     /// Begins to change a file other than through a cache of a client.
     ///
     /// # Errors
     /// [`Fault::BadRequest`] when clients use the file through caches: they would not see it.
-    pub(crate) fn begin_change(&self, file: &OpenFile) -> Result<FileChange<'_>, Fault> {
+    pub(crate) fn begin_change(&self, file: &Rc<OpenFile>) -> Result<FileChange<'_, W>, Fault> {
         let begun = self.client_caches.files.begin_change(file.file);
-        begun.ok_or_else(|| in_caches(file))
+        let begun = begun.ok_or_else(|| in_caches(file))?;
+        Ok(FileChange { world: &self.world, file: Rc::clone(file), _use: begun })
     }
 
     /// Refuses to change a file as [`begin_change`](Self::begin_change) does, for a change that
@@ -120,6 +140,20 @@ impl<W: World> Server<W> {
     /// Tells if a client is connected, whichever side opened the connection.
     pub(crate) fn is_here(&self, peer: PeerId) -> bool {
         self.sessions.borrow().contains(peer) || self.outbound.contains(peer)
+    }
+}
+
+/// Change of a file other than through a cache of a client. When it is dropped, the file has a new
+/// time, whatever of the change was made.
+pub(crate) struct FileChange<'a, W: World> {
+    world: &'a W,
+    file: Rc<OpenFile>,
+    _use: UncachedUse<'a>,
+}
+
+impl<W: World> Drop for FileChange<'_, W> {
+    fn drop(&mut self) {
+        self.file.changed_at(self.world.timestamp());
     }
 }
 

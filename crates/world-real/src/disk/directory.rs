@@ -201,6 +201,7 @@ impl Directory {
             object.moves(version);
             object.write(range, payload, &mut recent)
         });
+        self.root.times.wrote(object);
         self.recent = recent;
         written
     }
@@ -225,6 +226,7 @@ impl Directory {
             found.moves(version);
             found.truncate(end, &mut recent)
         });
+        self.root.times.wrote(object);
         self.recent = recent;
         truncated?;
         self.pending.entry(object).or_default().truncated(end);
@@ -276,6 +278,7 @@ impl Directory {
             Err(error) => return Err(error.into()),
         }
         self.pending.remove(&object);
+        self.root.times.forget(object);
         Ok(())
     }
 
@@ -337,6 +340,7 @@ impl Directory {
         }
         let Self { root, options, present, stored, open, .. } = self;
         let found = open.get_mut(&object).expect("the object was found or made above");
+        root.times.keep(object, || rustix::fs::fstat(found.object.data()))?;
         let object_open = &mut found.object;
         if options.checksums && !object_open.has_sums() {
             let (data, are_stored) = (object_open.data(), stored.has(object));
@@ -414,6 +418,7 @@ impl Directory {
             }
             if let Some(mut open) = self.open.remove(&object) {
                 open.object.give_back();
+                self.root.store_time(object);
             }
         }
     }
@@ -425,6 +430,9 @@ impl WorkerState for Directory {
     fn on_idle(&mut self) -> bool {
         self.recent = VerifiedCache::default();
         self.close_one();
+        if self.open.is_empty() {
+            self.root.store_times();
+        }
         !self.open.is_empty()
     }
 }
@@ -432,6 +440,7 @@ impl WorkerState for Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         self.open.values_mut().for_each(|open| open.object.give_back());
+        self.root.store_times();
     }
 }
 

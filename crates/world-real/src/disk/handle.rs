@@ -5,6 +5,7 @@ use super::extent_cache::ExtentCache;
 use super::failure::Failure;
 use super::object::Found;
 use super::root::Root;
+use super::times::Times;
 use crate::config::{DiskConfig, OpenError};
 use crate::memory::RealPayload;
 use crate::worker::{Step, Worker, WorkerGone};
@@ -14,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use units::FileId;
-use world::{Disk, DiskError, Payload, Space};
+use units::{FileId, Timestamp};
+use world::{Disk, DiskError, ObjectMetadata, Payload, Space};
 
 /// Concurrent direct reads of a disk. While the bytes of one are verified and delivered, the device
 /// must not be idle.
@@ -33,6 +34,7 @@ struct Shared {
     /// Thread for metadata queries of the directory, which run while a write waits for the device.
     metadata: Worker<Arc<Root>>,
     places: ExtentCache,
+    times: Arc<Times>,
     changing: AllChanging,
     /// Objects of metadata queries in flight, and a flag set when a change of the object is
     /// requested meanwhile.
@@ -56,6 +58,7 @@ impl RealDisk {
             directory: path.clone(),
             cause: error.to_string(),
         })?;
+        let times = Arc::clone(&directory.root().times);
         let readers = if options.direct { READERS } else { 0 };
         let metadata = Worker::start("disk metadata", Arc::clone(directory.root()), 0);
         let worker = Worker::start("disk", directory, readers);
@@ -68,6 +71,7 @@ impl RealDisk {
                 worker,
                 metadata,
                 places,
+                times,
                 changing,
                 queries: RefCell::default(),
                 removing: RefCell::default(),
@@ -236,12 +240,24 @@ impl Disk for RealDisk {
         }
     }
 
-    async fn length(&self, object: FileId) -> Result<u64, DiskError> {
-        let operation = format!("measure the length of {object}");
-        match self.query_object(object, operation.clone(), move |root| root.length(object)).await? {
-            Some(length) => Ok(length),
-            None => self.call(operation, move |directory| directory.root().length(object)).await,
+    async fn metadata(&self, object: FileId) -> Result<Option<ObjectMetadata>, DiskError> {
+        let operation = format!("read the metadata of {object}");
+        let query = move |root: &Root| root.metadata(object);
+        match self.query_object(object, operation.clone(), query).await? {
+            Some(metadata) => Ok(metadata),
+            None => self.call(operation, move |directory| directory.root().metadata(object)).await,
         }
+    }
+
+    fn set_modified(
+        &self,
+        object: FileId,
+        modified: Timestamp,
+    ) -> impl Future<Output = ()> + 'static {
+        self.shared.times.set(object, modified);
+        let store = move |root: &mut Arc<Root>| root.store_time(object);
+        let stored = self.shared.metadata.start_with_priority(store);
+        async { _ = stored.await }
     }
 
     async fn read(

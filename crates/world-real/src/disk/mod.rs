@@ -10,6 +10,7 @@
 //!     verified_cache pieces that were verified last
 //!     preallocation  space taken ahead of the writes that will fill it
 //!   durable_log      objects that must exist, with their checksums
+//!   times            times of the last change, until the files of the objects have them
 //!   extents          physical addresses of an object; the handle keeps an extent_cache
 //!   write_back       writes that are not on stable storage yet, or failed
 //! ```
@@ -34,6 +35,7 @@ mod handle;
 mod object;
 mod preallocation;
 mod root;
+mod times;
 mod verified_cache;
 mod write_back;
 

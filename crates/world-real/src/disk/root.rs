@@ -2,6 +2,7 @@
 
 use super::checksums;
 use super::failure::Failure;
+use super::times::{Times, modified};
 use crate::worker::WorkerState;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs};
 use rustix::io::Errno;
@@ -9,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use units::FileId;
-use world::Space;
+use world::{ObjectMetadata, Space};
 
 /// Locked directory, unlocked when the last thread drops it.
 pub(super) struct Root {
@@ -17,6 +18,7 @@ pub(super) struct Root {
     pub(super) handle: OwnedFd,
     /// Device and inode of `handle`.
     identity: (u64, u64),
+    pub(super) times: Arc<Times>,
 }
 
 impl WorkerState for Arc<Root> {}
@@ -34,7 +36,8 @@ impl Root {
             }
         })?;
         let stat = rustix::fs::fstat(&handle).map_err(|error| error.to_string())?;
-        Ok(Self { path, handle, identity: (stat.st_dev, stat.st_ino) })
+        let identity = (stat.st_dev, stat.st_ino);
+        Ok(Self { path, handle, identity, times: Arc::default() })
     }
 
     /// Fails if the directory at the path is not the one that was opened. Without this check,
@@ -49,13 +52,26 @@ impl Root {
         }
     }
 
-    /// Returns the size of an object without queued changes.
-    pub(super) fn length(&self, object: FileId) -> Result<u64, Failure> {
+    /// Returns the metadata of an object without queued changes.
+    pub(super) fn metadata(&self, object: FileId) -> Result<Option<ObjectMetadata>, Failure> {
         match rustix::fs::statat(&self.handle, name(object), AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(stat.st_size as u64),
-            Err(Errno::NOENT) => Ok(0),
+            Ok(stat) => {
+                let modified = self.times.get(object).unwrap_or_else(|| modified(&stat));
+                Ok(Some(ObjectMetadata { length: stat.st_size as u64, modified }))
+            }
+            Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Gives the file of an object its time.
+    pub(super) fn store_time(&self, object: FileId) {
+        self.times.store(&self.handle, object, &name(object));
+    }
+
+    /// Gives the files of all objects their times, while none of them is written.
+    pub(super) fn store_times(&self) {
+        self.times.store_all(&self.handle, name);
     }
 
     /// True if an object without queued changes exists, or its checksums do.

@@ -23,9 +23,9 @@ use crate::models::request_queue::QueueKind;
 use crate::models::shared_medium::SharedMedium;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
-use units::{Duration, FileId, Instant};
+use units::{Duration, FileId, Instant, Timestamp};
 use world::payload::Kind;
-use world::{Disk, DiskError, Space};
+use world::{Disk, DiskError, ObjectMetadata, Space};
 
 /// Handle to one disk; clones are handles to the same disk.
 pub struct SimulatedDisk<P: Kind>(Rc<Device<P>>);
@@ -267,6 +267,7 @@ impl<P: Kind> SimulatedDisk<P> {
 
     /// Loses power: each write that no sync covers is complete, absent or torn from now on.
     pub(crate) fn lose_power(&self) {
+        self.0.objects.lose_times();
         if let Some(faults) = self.0.faults.get() {
             faults.lose_power(&self.0.objects);
         }
@@ -292,11 +293,20 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
         }
     }
 
-    async fn length(&self, object: FileId) -> Result<u64, DiskError> {
+    async fn metadata(&self, object: FileId) -> Result<Option<ObjectMetadata>, DiskError> {
         if let Some(faults) = self.0.faults.get() {
-            faults.check(&self.0.objects, "measure a length")?;
+            faults.check(&self.0.objects, "read metadata")?;
         }
-        Ok(self.0.objects.length(object))
+        Ok(self.0.objects.metadata(object))
+    }
+
+    fn set_modified(
+        &self,
+        object: FileId,
+        modified: Timestamp,
+    ) -> impl Future<Output = ()> + 'static {
+        self.0.objects.set_modified(object, modified, self.0.engine.timestamp());
+        std::future::ready(())
     }
 
     async fn read(&self, object: FileId, offset: u64, length: u64) -> Result<P, DiskError> {
@@ -310,11 +320,15 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
         if payload.length() > 0 {
             let range = (offset, payload.length());
             if let Some(faults) = self.0.faults.get() {
+                self.0.objects.with(object, |object| object.written = self.0.engine.timestamp());
                 return Box::pin(self.0.write_with_faults(faults, (object, offset), payload)).await;
             }
             self.0.serve(object, range, false).await?;
         }
-        self.0.objects.with(object, |object| object.contents.write(offset, payload));
+        self.0.objects.with(object, |object| {
+            object.written = self.0.engine.timestamp();
+            object.contents.write(offset, payload);
+        });
         Ok(())
     }
 

@@ -5,9 +5,9 @@ use crate::models::layout::{DiskShape, Layout, LayoutError, Placement};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use units::FileId;
+use units::{FileId, Timestamp};
 use world::payload::Kind;
-use world::{DiskError, Space};
+use world::{DiskError, ObjectMetadata, Space};
 
 /// The objects of one disk.
 pub(super) struct Objects<P: Kind> {
@@ -18,6 +18,8 @@ pub(super) struct Objects<P: Kind> {
     pub(super) layout: Layout,
     pub(super) shape: DiskShape,
     objects: RefCell<BTreeMap<FileId, Object<P>>>,
+    /// Times of the last change that were set, and when.
+    modified: RefCell<BTreeMap<FileId, (Timestamp, Timestamp)>>,
 }
 
 /// One object.
@@ -27,6 +29,8 @@ pub(super) struct Object<P> {
     /// One past the highest slot in use, counted from the object's first.
     slots: u64,
     pub(super) contents: Contents<P>,
+    /// Time of the last write.
+    pub(super) written: Timestamp,
 }
 
 impl<P: Kind> Objects<P> {
@@ -41,8 +45,8 @@ impl<P: Kind> Objects<P> {
         layout: Layout,
         shape: DiskShape,
     ) -> Result<Self, LayoutError> {
-        let objects = RefCell::default();
-        let new = Self { disk, slot_bytes, sector_bytes, layout, shape, objects };
+        let (objects, modified) = (RefCell::default(), RefCell::default());
+        let new = Self { disk, slot_bytes, sector_bytes, layout, shape, objects, modified };
         new.place(0)?;
         Ok(new)
     }
@@ -73,7 +77,8 @@ impl<P: Kind> Objects<P> {
         let placement = self.place(first_slot);
         let placement = placement.expect("a layout that was accepted places every object");
         let contents = Contents::new(self.disk, file.0);
-        let object = Object { placement, first_slot, slots: 0, contents };
+        let written = Timestamp::default();
+        let object = Object { placement, first_slot, slots: 0, contents, written };
         act(objects.entry(file).or_insert(object))
     }
 
@@ -88,11 +93,30 @@ impl<P: Kind> Objects<P> {
     /// Removes an object, if it exists.
     pub(super) fn remove(&self, file: FileId) {
         self.objects.borrow_mut().remove(&file);
+        self.modified.borrow_mut().remove(&file);
     }
 
-    /// Length of an object in bytes; 0 if it does not exist.
-    pub(super) fn length(&self, file: FileId) -> u64 {
-        self.objects.borrow().get(&file).map_or(0, |object| object.contents.end())
+    /// Returns the metadata of an object, if it exists.
+    pub(super) fn metadata(&self, file: FileId) -> Option<ObjectMetadata> {
+        let objects = self.objects.borrow();
+        let object = objects.get(&file)?;
+        let modified = self.modified.borrow().get(&file).map(|(modified, _)| *modified);
+        let modified = modified.unwrap_or(object.written);
+        Some(ObjectMetadata { length: object.contents.end(), modified })
+    }
+
+    /// Sets the time of the last change of an object.
+    pub(super) fn set_modified(&self, file: FileId, modified: Timestamp, now: Timestamp) {
+        self.modified.borrow_mut().insert(file, (modified, now));
+    }
+
+    /// Loses the times of objects that were written after a time was set: that of the last write
+    /// counts.
+    pub(super) fn lose_times(&self) {
+        let objects = self.objects.borrow();
+        self.modified
+            .borrow_mut()
+            .retain(|file, (_, set_at)| objects.get(file).is_some_and(|it| it.written <= *set_at));
     }
 
     /// Capacity and free space of the disk.

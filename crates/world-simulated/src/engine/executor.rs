@@ -18,7 +18,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
-use units::{Duration, Instant};
+use units::{Duration, Instant, Timestamp};
 
 /// Handle to the engine of one simulation; clones are handles to the same engine.
 #[derive(Clone)]
@@ -141,6 +141,12 @@ impl Engine {
     /// Present instant of the simulation.
     pub fn now(&self) -> Instant {
         self.0.now.get()
+    }
+
+    /// Present time of day: simulations begin with the year 2000.
+    pub fn timestamp(&self) -> Timestamp {
+        const START_S: u64 = 946_684_800;
+        Timestamp::from_ns(Timestamp::from_seconds(START_S).as_ns() + self.now().as_ns())
     }
 
     /// Number of timers that have expired so far.

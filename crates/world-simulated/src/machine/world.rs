@@ -14,7 +14,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use units::{Duration, Instant, PeerId, PieceRun, RegionId, Run};
+use units::{Duration, Instant, PeerId, PieceRun, RegionId, Run, Timestamp};
 use world::payload::Kind;
 use world::{
     Address, Clock, Disks, Incoming, Memory, Message, Network, NetworkError, OneSided, Payloads,
@@ -186,6 +186,10 @@ fn size_of(pieces: &[PieceRun]) -> (u64, u64) {
 impl<P: Kind> Clock for SimulatedWorld<P> {
     fn now(&self) -> Instant {
         self.machine.engine.now()
+    }
+
+    fn timestamp(&self) -> Timestamp {
+        self.machine.engine.timestamp()
     }
 
     fn sleep_until(&self, deadline: Instant) -> impl Future<Output = ()> + 'static {

@@ -2,9 +2,9 @@
 
 use super::support::{Numbers, abandon, expect_bytes, list_cases, pattern};
 use super::{Fixture, PayloadOf};
-use crate::{Disk, DiskError, Disks, Memory, Payload, Payloads};
+use crate::{Clock, Disk, DiskError, Disks, Memory, Payload, Payloads};
 use futures_util::future::{join, join_all};
-use units::{FileId, GIB, MIB, Run};
+use units::{FileId, GIB, MIB, Run, Timestamp};
 
 list_cases![
     unwritten_bytes_read_as_zeros,
@@ -21,6 +21,7 @@ list_cases![
     truncating_changes_nothing_of_what_stays,
     truncating_nothing_succeeds,
     an_object_ends_after_its_last_byte,
+    the_time_of_an_object_is_that_of_its_last_write_or_as_set,
     sync_succeeds,
     requests_are_served_in_the_order_of_their_calls,
     long_reads_find_what_was_there_when_they_were_called,
@@ -223,7 +224,8 @@ fn truncating_nothing_succeeds<F: Fixture>(fixture: &mut F) {
 fn an_object_ends_after_its_last_byte<F: Fixture>(fixture: &mut F) {
     fixture.run(1, |worlds| async move {
         let disk = &worlds[0].disks()[0];
-        let ends = async |expected: u64| assert_eq!(done(disk.length(OBJECT).await), expected);
+        let length = async |object| done(disk.metadata(object).await).map_or(0, |it| it.length);
+        let ends = async |expected: u64| assert_eq!(length(OBJECT).await, expected);
         ends(0).await;
         done(disk.write(OBJECT, 100, F::payload(&[])).await);
         ends(0).await;
@@ -244,9 +246,38 @@ fn an_object_ends_after_its_last_byte<F: Fixture>(fixture: &mut F) {
         done(disk.sync(OBJECT).await);
         done(disk.truncate(OBJECT, 3).await);
         ends(3).await;
-        assert_eq!(done(disk.length(FileId(8)).await), 0);
+        assert_eq!(done(disk.metadata(FileId(8)).await), None);
         done(disk.remove(OBJECT).await);
         ends(0).await;
+    });
+}
+
+fn the_time_of_an_object_is_that_of_its_last_write_or_as_set<F: Fixture>(fixture: &mut F) {
+    fixture.run(1, |worlds| async move {
+        let disk = &worlds[0].disks()[0];
+        let time = async || done(disk.metadata(OBJECT).await).map(|it| it.modified);
+        // The clock of a file system may lag behind by some milliseconds.
+        let day = Timestamp::from_seconds(86_400).as_ns();
+        let begun = worlds[0].timestamp().as_ns();
+        done(disk.write(OBJECT, 0, F::payload(&[1; 100])).await);
+        let written = time().await.expect("the object exists").as_ns();
+        assert!(written.abs_diff(begun) < day, "{written} is not the time of day {begun}");
+        let set = Timestamp::from_ns(1_000_000_000_123_456_789);
+        disk.set_modified(OBJECT, set).await;
+        assert_eq!(time().await, Some(set));
+        for (offset, synced) in [(100, false), (5, true), (70_000, false)] {
+            done(disk.write(OBJECT, offset, F::payload(&[2; 100])).await);
+            if synced {
+                done(disk.sync(OBJECT).await);
+            }
+            assert_eq!(time().await, Some(set), "a write of earlier data changes the time");
+        }
+        done(disk.truncate(OBJECT, 10).await);
+        assert_eq!(time().await, Some(set));
+        done(disk.remove(OBJECT).await);
+        assert_eq!(time().await, None);
+        done(disk.write(OBJECT, 0, F::payload(&[1; 100])).await);
+        assert_ne!(time().await, Some(set), "a new object has the time of the removed one");
     });
 }
 

@@ -75,6 +75,9 @@ pub(crate) async fn write<W: World>(
         server.world.compute(cost).await;
         server.cache.write(&file, request.block, &[run], body).await?;
     }
+    if is_written {
+        file.changed_at(server.world.timestamp());
+    }
     server.count_moved(length);
     Ok(if is_written { cost } else { Duration::ZERO })
 }
@@ -196,11 +199,7 @@ impl<W: World> Server<W> {
     pub(crate) async fn sync(&self, file: &OpenFile) -> Result<(), Fault> {
         let mut outcome = Ok(());
         // On a server without blocks there is only what a cut has already stored.
-        let has_blocks = |disk| {
-            let bytes = |place| file.stripe.object_bytes(place, disk, file.bytes());
-            !file.tail_is_clean.get() || file.place_of(self.config.id).map(bytes) > Some(0)
-        };
-        let disks = self.disks_of(file).filter(|(number, _)| has_blocks(*number));
+        let disks = self.disks_with_blocks(file);
         let synced = disks.map(async |(number, disk)| (number, disk.sync(file.file).await));
         for (number, synced) in join_all(synced).await {
             if let Err(error) = synced {

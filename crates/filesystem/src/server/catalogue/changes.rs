@@ -1,11 +1,12 @@
 //! Requests of the catalogue: lookups and changes of names.
 
 use super::checks::check_defaults;
-use super::claims::Claim;
+use super::claims::{Claim, Claimed};
+use super::node::{Node, NodeKind};
 use super::store::{Catalogue, nameless_record};
-use super::tree::{Node, NodeKind, entry};
+use super::tree::entry;
 use std::ops::Bound;
-use units::FileId;
+use units::{FileId, Timestamp};
 use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made, Reply, Request};
 use world::{RecordChange, World};
 
@@ -34,6 +35,9 @@ impl<W: World> Catalogue<W> {
             Request::RecordSize { file, size } => {
                 self.record_size(file, size).await.map(Reply::Size)
             }
+            Request::RecordModified { file, modified, is_set } => {
+                self.record_modified(file, modified, is_set).await.map(|()| Reply::Done)
+            }
             Request::Remove { name } => self.remove(&name).await,
             Request::Nameless { after } => Ok(self.nameless(after)),
             Request::Forget { file } => {
@@ -55,7 +59,8 @@ impl<W: World> Catalogue<W> {
             (id, Some(node)) => Ok(entry(name, id, node)),
             (id, None) => {
                 let kind = EntryKind::Directory(tree.defaults(id).clone());
-                Ok(Entry { name, made: Made::default(), kind })
+                let made = Made::default();
+                Ok(Entry { name, made, modified: made.at(), kind })
             }
         }
     }
@@ -63,7 +68,9 @@ impl<W: World> Catalogue<W> {
     async fn create(&self, record: FileRecord, made: Made) -> Result<Entry, Fault> {
         let size = record.size();
         let FileRecord { name, stripe, pool, buffering, .. } = record;
-        self.make(&name, made, Some(NodeKind::File { size, stripe, pool, buffering })).await
+        let modified = self.world.timestamp();
+        self.make(&name, made, Some(NodeKind::File { size, stripe, pool, buffering, modified }))
+            .await
     }
 
     /// Creates a file or, if `file` is `None`, a directory, which inherits the defaults of its
@@ -111,15 +118,7 @@ impl<W: World> Catalogue<W> {
     /// Records the size of a file, if it is newer. Returns the recorded size.
     async fn record_size(&self, file: FileId, size: FileSize) -> Result<FileSize, Fault> {
         size.validate()?;
-        let wanted = || {
-            let tree = self.tree.borrow();
-            let node = tree.node(file).cloned();
-            let gone = || Fault::NoSuchFile { name: file.to_string() };
-            let node = node.ok_or_else(gone)?;
-            let claim = Claim::Names(vec![(node.parent, node.part.clone())]);
-            Ok((node, claim))
-        };
-        let (mut node, _claimed) = self.claims.claim(wanted).await?;
+        let (mut node, _claimed) = self.claim_file(file).await?;
         let NodeKind::File { size: known, .. } = &mut node.kind else {
             return Err(Fault::IsADirectory { name: node.part });
         };
@@ -130,6 +129,42 @@ impl<W: World> Catalogue<W> {
         self.change(vec![RecordChange::put(file.0, wire::encode_record(&node))]).await?;
         self.tree.borrow_mut().insert(file, node);
         Ok(size)
+    }
+
+    /// Records the time of the last change of a file. A time that no user has set is stored later.
+    async fn record_modified(
+        &self,
+        file: FileId,
+        at: Timestamp,
+        is_set: bool,
+    ) -> Result<(), Fault> {
+        let (mut node, _claimed) = self.claim_file(file).await?;
+        let NodeKind::File { modified, .. } = &mut node.kind else {
+            return Err(Fault::IsADirectory { name: node.part });
+        };
+        if !is_set {
+            if self.tree.borrow_mut().learn_modified(file, at) {
+                self.unstored_times.borrow_mut().insert(file);
+            }
+            return Ok(());
+        }
+        *modified = at;
+        self.change(vec![RecordChange::put(file.0, wire::encode_record(&node))]).await?;
+        self.unstored_times.borrow_mut().remove(&file);
+        self.tree.borrow_mut().insert(file, node);
+        Ok(())
+    }
+
+    /// Waits until no other change of a file is active. Returns its node.
+    async fn claim_file(&self, file: FileId) -> Result<(Node, Claimed<'_>), Fault> {
+        let wanted = || {
+            let node = self.tree.borrow().node(file).cloned();
+            let gone = || Fault::NoSuchFile { name: file.to_string() };
+            let node = node.ok_or_else(gone)?;
+            let claim = Claim::Names(vec![(node.parent, node.part.clone())]);
+            Ok((node, claim))
+        };
+        self.claims.claim(wanted).await
     }
 
     /// Renames a node. A file that had the new name is no longer in the catalogue when this returns

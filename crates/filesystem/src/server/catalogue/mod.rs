@@ -4,6 +4,7 @@ mod changes;
 mod checks;
 mod claims;
 mod name;
+mod node;
 mod store;
 mod tree;
 

@@ -8,23 +8,26 @@
 //! - A file without a name has a record until its data is gone, and no lookup finds it.
 
 use super::claims::Claims;
-use super::tree::{Node, NodeKind, ROOT, Tree};
+use super::node::{Node, NodeKind};
+use super::tree::{ROOT, Tree};
 use policy::Pool;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{FileId, ServerId};
 use wire::{Fault, FileDefaults};
 use world::{RecordChange, RecordTable, RecordsError, World};
 
 /// File information server: names, sizes and places of all files.
 pub(crate) struct Catalogue<W> {
-    world: W,
+    pub(super) world: W,
     pub(super) tree: RefCell<Tree>,
     /// Files without a name that may have data.
     pub(super) nameless: RefCell<BTreeMap<FileId, Node>>,
     /// Nameless files without data. The next change removes their records.
     forgotten: RefCell<Vec<FileId>>,
     pub(super) claims: Claims,
+    /// Files whose records have an older time than the tree. They are stored as the server ends.
+    pub(super) unstored_times: RefCell<BTreeSet<FileId>>,
     next: Cell<u64>,
     /// First number that is not reserved in memory.
     pub(super) reserved: Cell<u64>,
@@ -93,6 +96,7 @@ impl<W: World> Catalogue<W> {
             nameless: RefCell::new(nameless),
             forgotten: RefCell::default(),
             claims: Claims::default(),
+            unstored_times: RefCell::default(),
             next: Cell::new(reserved),
             reserved: Cell::new(reserved),
             stored_reserved: Cell::new(reserved),
@@ -126,6 +130,7 @@ impl<W: World> Catalogue<W> {
 
     pub(super) fn lose_name(&self, id: FileId, file: &Node) {
         self.tree.borrow_mut().remove(id);
+        self.unstored_times.borrow_mut().remove(&id);
         self.nameless.borrow_mut().insert(id, file.clone());
     }
 
@@ -136,10 +141,17 @@ impl<W: World> Catalogue<W> {
         }
     }
 
-    /// Removes obsolete records. If that fails, the next start finds them.
+    /// Stores what can be stored late, when no change is active: times, and the removal of obsolete
+    /// records. If that fails, the next start finds older times and the obsolete records.
     pub(crate) async fn settle(&self) -> Result<(), Fault> {
-        let is_settled = self.forgotten.borrow().is_empty();
-        if is_settled { Ok(()) } else { self.change(Vec::new()).await }
+        let times = self.unstored_times.take();
+        let changes: Vec<RecordChange> = {
+            let tree = self.tree.borrow();
+            let nodes = times.iter().filter_map(|file| Some((file, tree.node(*file)?)));
+            nodes.map(|(file, node)| RecordChange::put(file.0, wire::encode_record(node))).collect()
+        };
+        let is_settled = changes.is_empty() && self.forgotten.borrow().is_empty();
+        if is_settled { Ok(()) } else { self.change(changes).await }
     }
 
     pub(super) async fn change(&self, mut changes: Vec<RecordChange>) -> Result<(), Fault> {

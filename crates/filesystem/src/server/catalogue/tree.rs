@@ -6,42 +6,15 @@
 //! - `files` counts the files of each server.
 
 use super::name;
-use policy::{Buffering, Pool, Stripe};
-use serde::{Deserialize, Serialize};
+use super::node::{Node, NodeKind};
 use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
 use std::rc::Rc;
-use units::{FileId, ServerId};
-use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made};
+use units::{FileId, ServerId, Timestamp};
+use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord};
 
 /// Number of the root directory.
 pub(super) const ROOT: FileId = FileId(0);
-
-/// A file or a directory, as its record holds it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Node {
-    /// Directory that contains it.
-    pub(super) parent: FileId,
-    /// Last part of its name.
-    pub(super) part: String,
-    pub(super) made: Made,
-    pub(super) kind: NodeKind,
-}
-
-/// Kind of a node, with what is stored of it.
-// Stored: append only, pinned by the test below. The numbers are the positions that are stored.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[repr(u8)]
-pub(super) enum NodeKind {
-    Directory { defaults: FileDefaults } = 0,
-    File { size: FileSize, stripe: Stripe, pool: Pool, buffering: Buffering } = 1,
-}
-
-impl Node {
-    pub(super) fn is_file(&self) -> bool {
-        matches!(self.kind, NodeKind::File { .. })
-    }
-}
 
 /// All nodes.
 pub(super) struct Tree {
@@ -167,6 +140,17 @@ impl Tree {
         true
     }
 
+    /// Records a later time of the last change of a file. Returns true if it is later.
+    pub(super) fn learn_modified(&mut self, id: FileId, at: Timestamp) -> bool {
+        match self.nodes.get_mut(&id).map(|node| &mut node.kind) {
+            Some(NodeKind::File { modified, .. }) if *modified < at => {
+                *modified = at;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the node of a number.
     pub(super) fn node(&self, id: FileId) -> Option<&Node> {
         self.nodes.get(&id)
@@ -256,75 +240,22 @@ fn servers_of(node: &Node) -> impl Iterator<Item = ServerId> + '_ {
 
 /// Returns a node's entry for clients.
 pub(super) fn entry(name: String, file: FileId, node: &Node) -> Entry {
-    let kind = match &node.kind {
-        NodeKind::Directory { defaults } => EntryKind::Directory(defaults.clone()),
-        NodeKind::File { size, stripe, pool, buffering } => EntryKind::File(FileRecord {
-            file,
-            name: name.clone(),
-            bytes: size.bytes,
-            cuts: size.cuts,
-            stripe: stripe.clone(),
-            pool: pool.clone(),
-            buffering: *buffering,
-        }),
+    let (kind, modified) = match &node.kind {
+        NodeKind::Directory { defaults } => {
+            (EntryKind::Directory(defaults.clone()), node.made.at())
+        }
+        NodeKind::File { size, stripe, pool, buffering, modified } => {
+            let record = FileRecord {
+                file,
+                name: name.clone(),
+                bytes: size.bytes,
+                cuts: size.cuts,
+                stripe: stripe.clone(),
+                pool: pool.clone(),
+                buffering: *buffering,
+            };
+            (EntryKind::File(record), *modified)
+        }
     };
-    Entry { name, made: node.made, kind }
-}
-
-#[cfg(test)]
-mod tests {
-    //! Proves: the record of each kind of node keeps its exact bytes.
-    use super::*;
-    use policy::{Declared, Prefetch, Replacement};
-    use wire::{decode_record, encode_record};
-
-    /// Number of the kind in a record of [`node`], behind the fields that all kinds have.
-    const KIND_AT: usize = 6;
-
-    fn node(kind: NodeKind) -> Node {
-        let made = Made { owner: 1000, at_s: 2 };
-        Node { parent: FileId(9), part: "a".to_owned(), made, kind }
-    }
-
-    /// Number of a kind. A kind without an arm, and so without a row below, does not compile.
-    fn number(kind: &NodeKind) -> u8 {
-        match kind {
-            NodeKind::Directory { .. } => 0,
-            NodeKind::File { .. } => 1,
-        }
-    }
-
-    #[test]
-    fn each_kind_of_node_keeps_its_stored_bytes() {
-        let (declared, replacement) = (Declared::Sequential, Some(Replacement::Mru));
-        let prefetch = Some(Prefetch::Next);
-        let buffering = Buffering { declared, replacement, prefetch, blocks_min: 2, blocks_max: 3 };
-        let defaults = FileDefaults {
-            block_bytes: Some(64),
-            servers: Some(2),
-            pool: vec![ServerId(4)],
-            map: vec![ServerId(5)],
-            buffering,
-        };
-        let size = FileSize { cuts: 1, bytes: 300 };
-        let (stripe, pool) = (Stripe::round_robin(64, 2, 3), Pool::all(2));
-        let rows = [
-            (
-                NodeKind::Directory { defaults },
-                "09 01 61 e8 07 02 00 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03",
-            ),
-            (
-                NodeKind::File { size, stripe, pool, buffering },
-                "09 01 61 e8 07 02 01 01 ac 02 40 02 03 00 00 00 02 01 01 01 01 01 02 03",
-            ),
-        ];
-        for (kind, bytes) in rows {
-            let node = node(kind);
-            let encoded = encode_record(&node);
-            let shown: Vec<String> = encoded.iter().map(|byte| format!("{byte:02x}")).collect();
-            assert_eq!(shown.join(" "), bytes, "the bytes of {node:?} changed");
-            assert_eq!(encoded[KIND_AT], number(&node.kind), "{node:?}");
-            assert_eq!(decode_record::<Node>(&encoded), Ok(node));
-        }
-    }
+    Entry { name, made: node.made, modified, kind }
 }

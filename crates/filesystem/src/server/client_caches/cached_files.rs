@@ -27,21 +27,21 @@ struct FileUse {
 }
 
 /// Change of a file by another way than through caches. Ends when dropped.
-pub(crate) struct FileChange<'a> {
+pub(crate) struct UncachedUse<'a> {
     files: &'a CachedFiles,
     file: FileId,
 }
 
 impl CachedFiles {
     /// Begins a change of a file by another way. Returns `None` if clients use it through caches.
-    pub(crate) fn begin_change(&self, file: FileId) -> Option<FileChange<'_>> {
+    pub(crate) fn begin_change(&self, file: FileId) -> Option<UncachedUse<'_>> {
         let mut uses = self.uses.borrow_mut();
         let of_file = uses.entry(file).or_default();
         if of_file.is_wanted {
             return None;
         }
         of_file.changes += 1;
-        Some(FileChange { files: self, file })
+        Some(UncachedUse { files: self, file })
     }
 
     /// Refuses changes of a file by other ways from now on, and waits until none is active.
@@ -84,7 +84,7 @@ impl CachedFiles {
     }
 }
 
-impl Drop for FileChange<'_> {
+impl Drop for UncachedUse<'_> {
     fn drop(&mut self) {
         let mut uses = self.files.uses.borrow_mut();
         if let Some(of_file) = uses.get_mut(&self.file) {

@@ -24,5 +24,5 @@ mod lines;
 mod serve;
 mod writes;
 
-pub(crate) use cached_files::FileChange;
+pub(crate) use cached_files::UncachedUse;
 pub(crate) use enrolled::ClientCaches;

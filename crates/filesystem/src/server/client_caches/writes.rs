@@ -183,6 +183,7 @@ impl<W: World> Server<W> {
         self.world.compute(costs.cache_write + costs.copy(length)).await;
         let run = Run::contiguous(range.start + offset, length);
         let written = self.cache.write(file, *block, &[run], body).await;
+        file.changed_at(self.world.timestamp());
         // Others may have been evicted for it, and older bytes of it just before.
         self.store_evicted();
         self.count_moved(length);

@@ -8,7 +8,7 @@ use crate::collective::access_checks::check_access;
 use crate::signal::Signal;
 use policy::{Access, BYTES_MAX, Buffering, Direction, Pool, Stripe};
 use std::cell::{Cell, Ref, RefCell};
-use units::{ByteRange, FileId, ServerId};
+use units::{ByteRange, FileId, ServerId, Timestamp};
 use wire::{Fault, FileRecord, FileSize};
 
 /// State of an open file. Active requests hold it, and all see the same size.
@@ -27,6 +27,10 @@ pub(crate) struct OpenFile {
     pub(crate) users: Cell<u32>,
     /// True when it has no name any more: its data goes with the last close.
     pub(crate) is_nameless: Cell<bool>,
+    /// Time of the last change at this server, known when its size is.
+    modified: Cell<Timestamp>,
+    /// True when it was changed since the first of its clients opened it.
+    is_modified: Cell<bool>,
     /// True when its size is known to cover all data of it on this server.
     pub(crate) is_measured: Cell<bool>,
     /// True when the disks hold nothing that was once beyond its end.
@@ -53,6 +57,8 @@ impl OpenFile {
             settled_size: Cell::new(size),
             users: Cell::new(0),
             is_nameless: Cell::new(false),
+            modified: Cell::default(),
+            is_modified: Cell::new(false),
             is_measured: Cell::new(false),
             tail_is_clean: Cell::new(true),
             is_changing: Cell::new(false),
@@ -124,6 +130,32 @@ impl OpenFile {
             Err(_) if check_access(direction, access, BYTES_MAX).is_ok() => Err(self.past_end()),
             checked => checked,
         }
+    }
+
+    /// Time of the last change at this server.
+    pub(crate) fn modified(&self) -> Timestamp {
+        self.modified.get()
+    }
+
+    /// Returns the time of the last change if there was one since the first client opened it.
+    pub(crate) fn modified_since_open(&self) -> Option<Timestamp> {
+        self.is_modified.get().then(|| self.modified.get())
+    }
+
+    /// Notes a change. No two changes of a file have the same time.
+    pub(crate) fn changed_at(&self, now: Timestamp) {
+        self.set_modified(self.modified.get().advanced_to(now));
+    }
+
+    /// Sets the time of the last change.
+    pub(crate) fn set_modified(&self, modified: Timestamp) {
+        self.modified.set(modified);
+        self.is_modified.set(true);
+    }
+
+    /// Learns the time of the data on a disk.
+    pub(crate) fn learn_modified(&self, modified: Timestamp) {
+        self.modified.set(self.modified.get().max(modified));
     }
 
     /// Returns the size for inspection: a cut counts when it is complete.

@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::rc::Rc;
-use units::FileId;
+use units::{FileId, Timestamp};
 use wire::{Fault, FileRecord, FileSize};
 
 /// Files that one client has open, ascending.
@@ -84,17 +84,18 @@ impl OpenFiles {
         Ok(known)
     }
 
-    /// Returns the sizes of at most `count` open files behind `after`, and true when there are
-    /// more.
+    /// Returns sizes and times of at most `count` open files behind `after`, and true when there
+    /// are more.
     pub(crate) fn sizes(
         &self,
         after: Option<FileId>,
         count: usize,
-    ) -> (Vec<(FileId, FileSize)>, bool) {
+    ) -> (Vec<(FileId, FileSize, Timestamp)>, bool) {
         let files = self.open.borrow();
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let mut open = files.range((from, Bound::Unbounded));
-        let sizes = open.by_ref().take(count).map(|(file, known)| (*file, known.settled_size()));
+        let some = open.by_ref().take(count);
+        let sizes = some.map(|(file, known)| (*file, known.settled_size(), known.modified()));
         (sizes.collect(), open.next().is_some())
     }
 
@@ -113,6 +114,11 @@ impl OpenFiles {
     pub(crate) fn must_go(&self, file: FileId) -> bool {
         let files = self.open.borrow();
         files.get(&file).is_some_and(|known| known.is_nameless.get() && known.users.get() == 0)
+    }
+
+    /// Returns all open files.
+    pub(crate) fn all(&self) -> Vec<Rc<OpenFile>> {
+        self.open.borrow().values().map(Rc::clone).collect()
     }
 
     /// Returns all open files without a name.
@@ -145,18 +151,18 @@ impl OpenFiles {
     }
 
     /// Forgets the state of a file that no client has open, unless its size is being changed: a
-    /// client that opens it meanwhile must wait for that.
-    pub(crate) fn forget_unused(&self, file: FileId) {
+    /// client that opens it meanwhile must wait for that. Returns the state.
+    pub(crate) fn forget_unused(&self, file: FileId) -> Option<Rc<OpenFile>> {
         let mut files = self.open.borrow_mut();
-        let Some(known) = files.get(&file) else { return };
+        let known = files.get(&file)?;
         if known.users.get() > 0 || known.is_changing() {
-            return;
+            return None;
         }
         // A cut that failed does not count.
         if known.size().cuts > 0 && known.tail_is_clean.get() {
             self.cut.borrow_mut().insert(file, known.size());
         }
-        files.remove(&file);
+        files.remove(&file)
     }
 
     /// Closes all files of a client. Returns those that no client has open any more.

@@ -25,7 +25,7 @@ impl<W: World> Server<W> {
         if !file.tail_is_clean.get() {
             self.change_size(&file, FileSize::default()).await?;
         }
-        Ok(Reply::Size(file.size()).into())
+        Ok(Reply::Measured { size: file.size(), modified: file.modified() }.into())
     }
 
     /// Updates a record with the size that this server keeps of its file.
@@ -50,15 +50,18 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Returns the end of the last byte of a file that the cache or a disk has.
+    /// Returns the end of the last byte of a file that the cache or a disk has. Learns the time of
+    /// the data on the disks.
     async fn reach(&self, file: &OpenFile) -> Result<u64, Fault> {
         let Some(place) = file.place_of(self.config.id) else { return Ok(0) };
         // The cache first: blocks that leave it meanwhile are found on their disk.
         let mut reached = self.cache.reach(file).min(BYTES_MAX);
         for (number, disk) in self.disks_of(file) {
-            let length = disk.length(file.file).await;
-            let length = length.map_err(|error| self.disk_fault(file, number, &error))?;
-            let bytes = file.stripe.file_bytes(place, number, length);
+            let metadata = disk.metadata(file.file).await;
+            let metadata = metadata.map_err(|error| self.disk_fault(file, number, &error))?;
+            let Some(metadata) = metadata else { continue };
+            file.learn_modified(metadata.modified);
+            let bytes = file.stripe.file_bytes(place, number, metadata.length);
             // An object longer than any file is damaged, and its reader will find that.
             reached = reached.max(bytes.filter(|bytes| *bytes <= BYTES_MAX).unwrap_or(0));
         }
@@ -68,6 +71,18 @@ impl<W: World> Server<W> {
     /// Returns the disks here that have blocks of a file.
     pub(crate) fn disks_of(&self, file: &OpenFile) -> impl Iterator<Item = (DiskId, &W::Disk)> {
         (0..file.stripe.disks_per_server).map(DiskId).zip(self.world.disks())
+    }
+
+    /// Returns the disks here that have bytes of a file, or may have some beyond its end.
+    pub(crate) fn disks_with_blocks(
+        &self,
+        file: &OpenFile,
+    ) -> impl Iterator<Item = (DiskId, &W::Disk)> {
+        let has_blocks = |disk| {
+            let bytes = |place| file.stripe.object_bytes(place, disk, file.bytes());
+            !file.tail_is_clean.get() || file.place_of(self.config.id).map(bytes) > Some(0)
+        };
+        self.disks_of(file).filter(move |(number, _)| has_blocks(*number))
     }
 
     fn disk_fault(&self, file: &OpenFile, disk: DiskId, error: &DiskError) -> Fault {
@@ -86,7 +101,7 @@ impl<W: World> Server<W> {
         if size > file.size() || !file.tail_is_clean.get() {
             let changed = self.change_size(&file, size).await;
             // All clients may have closed it meanwhile.
-            self.files.forget_unused(file.file);
+            self.forget_unused(file.file);
             changed?;
         }
         Ok(Reply::Size(file.size()).into())
@@ -104,7 +119,7 @@ impl<W: World> Server<W> {
         let size = file.settled_size();
         let kept = self.keep(&file, size).await;
         drop(changing);
-        self.files.forget_unused(file.file);
+        self.forget_unused(file.file);
         kept.map(|()| Reply::Size(size).into())
     }
 
@@ -146,6 +161,7 @@ impl<W: World> Server<W> {
             file.tail_is_clean.set(true);
         }
         changing.set_size(size);
+        file.changed_at(self.world.timestamp());
         Ok(())
     }
 

@@ -214,7 +214,7 @@ pub(crate) mod tests {
     use std::future::pending;
     use std::rc::Rc;
     use std::task::Poll;
-    use units::Instant;
+    use units::{Instant, Timestamp};
 
     const DISK: DiskId = DiskId(1);
 
@@ -228,6 +228,10 @@ pub(crate) mod tests {
     impl Clock for Hand {
         fn now(&self) -> Instant {
             Instant::START
+        }
+
+        fn timestamp(&self) -> Timestamp {
+            Timestamp::default()
         }
 
         fn sleep_until(&self, _: Instant) -> impl Future<Output = ()> + 'static {
