@@ -8,7 +8,7 @@ export INPUT
 help:
 	@echo 'make demo    build unisono and run a demonstration; INPUT=path names its input file'
 	@echo 'make test    run all checks and tests, and print one summary line'
-	@echo 'make setup   check the tools of the build, and install what the tests of MPI-IO need'
+	@echo 'make setup   check what the tests need, and install it where that is possible; the other commands need less'
 	@echo 'make bench   measure the events per second of the simulator'
 	@echo 'make bench-mpi   compare MPI-IO by Unisono with that of MPICH and Open MPI; ARGS=--quick for a short run'
 	@echo 'make bench-python   compare the speed of the Python package with that of the Rust library'
@@ -18,9 +18,10 @@ help:
 	@echo 'make clean   remove the build results'
 
 # Its servers are private to it, and end with it, also where there is no user but root.
-demo: setup
+demo:
+	@scripts/setup build
 	@echo 'demo: building; the first time takes 10 to 15 minutes on two cores'
-	@cargo build --quiet --release --package cli --package c-api
+	@cargo build --release --package cli --package c-api
 	@UNISONO_ALLOW_ROOT=true "$(TARGET)/release/unisono" demo $(if $(INPUT),--input "$$INPUT")
 	@scripts/demo-mpi
 
@@ -33,28 +34,30 @@ test:
 setup:
 	@scripts/setup
 
-bench: setup
-	@cargo run --quiet --release --package world-simulated --example engine_speed
+bench:
+	@scripts/setup build
+	@cargo run --release --package world-simulated --example engine_speed
 
 bench-mpi: setup
-	@cargo build --quiet --release --package cli --package c-api --package mpi
+	@cargo build --release --package cli --package c-api --package mpi
 	@UNISONO_TEST_BUILT=1 "$(TARGET)/release/bench-mpi" $(ARGS)
 
 accuracy: setup
-	@cargo build --quiet --release --package cli --package c-api --package mpi
+	@cargo build --release --package cli --package c-api --package mpi
 	@UNISONO_TEST_BUILT=1 "$(TARGET)/release/accuracy" $(ARGS)
 
 bench-python: wheel
-	@cargo build --quiet --release --package python --example calls
+	@cargo build --release --package python --example calls
 	@scripts/bench-python "$(TARGET)" $(ARGS)
 
 PREFIX ?= /usr/local
-install: setup
+install:
+	@scripts/setup build
 	@scripts/install --prefix "$(PREFIX)" --destdir "$(DESTDIR)"
 
-wheel: setup
-	@"$(TARGET)/python/bin/pip" --quiet --disable-pip-version-check wheel --no-deps --wheel-dir "$(TARGET)/dist" .
-	@ls "$(TARGET)/dist"/unisono-*.whl
+wheel:
+	@scripts/setup wheel
+	@scripts/wheel
 
 clean:
 	@cargo clean

@@ -59,24 +59,39 @@ fn the_shared_library_exports_the_functions_of_the_header() {
 fn the_example_is_built_with_pkg_config_and_prints_what_it_should() {
     let servers = Servers::start();
     let prefix = servers.path("prefix");
-    done(install(&prefix, &[]));
+    let first = servers.path("first");
+    done(install(&first, &[]));
+    // Nothing in it depends on its place.
+    std::fs::rename(&first, &prefix).unwrap();
     for file in ["bin/unisono", "lib/libunisono.so.0", "lib/libunisono.a", "include/unisono.h"] {
         assert!(prefix.join(file).exists(), "{file}");
     }
     for (name, _) in declared() {
         assert!(prefix.join(format!("share/man/man3/{name}.3")).exists(), "{name}");
     }
-    assert!(prefix.join("share/man/man7/unisono.7").exists());
-    let flags = std::fs::read_to_string(prefix.join("lib/pkgconfig/unisono.pc")).unwrap();
+    for page in ["man7/unisono.7", "man1/unisono.1", "man1/unisono-run.1"] {
+        assert!(prefix.join("share/man").join(page).exists(), "{page}");
+    }
+    assert!(!prefix.join("share/man/man1/unisono-serve.1").exists(), "it is not for users");
+    for completion in [
+        "bash-completion/completions/unisono",
+        "zsh/site-functions/_unisono",
+        "fish/vendor_completions.d/unisono.fish",
+    ] {
+        let text = std::fs::read_to_string(prefix.join("share").join(completion)).unwrap();
+        assert!(text.contains("stage-out"), "{completion}");
+    }
     let (libraries, include) = (prefix.join("lib"), prefix.join("include"));
-    assert!(flags.starts_with(&format!("prefix={}\n", prefix.display())), "{flags}");
     let mut asked = Command::new("pkg-config");
     asked.args(["--cflags", "--libs", "unisono"]);
     asked.env("PKG_CONFIG_PATH", libraries.join("pkgconfig"));
     // Without pkg-config these are the flags that it would have told.
     let flags = match asked.output() {
         Ok(_) => done(asked),
-        Err(_) => format!("-I{} -L{} -lunisono", include.display(), libraries.display()),
+        Err(_) => {
+            let (include, libraries) = (include.display(), libraries.display());
+            format!("-I{include} -L{libraries} -Wl,-rpath,{libraries} -lunisono")
+        }
     };
     let program = servers.path("collective");
     let example = package().join("../../examples/collective.c");
@@ -86,7 +101,7 @@ fn the_example_is_built_with_pkg_config_and_prints_what_it_should() {
     done(gcc);
     let members = (0..3).map(|rank| {
         let mut member = servers.program(&program);
-        member.args([&rank.to_string(), "3"]).env("LD_LIBRARY_PATH", &libraries);
+        member.args([&rank.to_string(), "3"]).env_remove("LD_LIBRARY_PATH");
         member.stdout(Stdio::piped()).spawn().unwrap()
     });
     let mut printed = String::new();
@@ -101,13 +116,56 @@ fn the_example_is_built_with_pkg_config_and_prints_what_it_should() {
     assert!(written == numbers.collect::<Vec<u8>>(), "{} bytes", written.len());
 }
 
+/// Programs that `scripts/setup build` runs, and those that they run.
+const OF_SETUP: [&str; 21] = [
+    "sh", "sed", "awk", "mktemp", "rm", "dirname", "cat", "grep", "head", "tail", "cut", "id",
+    "tr", "rustc", "cargo", "cc", "as", "ld", "install", "strip", "mkdir",
+];
+
+/// `scripts/setup build` with only these programs on the path.
+fn setup(folder: &Path, programs: &[&str]) -> std::process::Output {
+    let search = std::env::var("PATH").unwrap();
+    let _ = std::fs::remove_dir_all(folder);
+    std::fs::create_dir(folder).unwrap();
+    for program in programs {
+        let found = std::env::split_paths(&search).map(|place| place.join(program));
+        let found = { found }.find(|path| path.exists());
+        let found = found.unwrap_or_else(|| panic!("{program} is not on the path"));
+        std::os::unix::fs::symlink(found, folder.join(program)).unwrap();
+    }
+    let mut script = Command::new(package().join("../../scripts/setup"));
+    script.arg("build").env("PATH", folder).output().unwrap()
+}
+
+#[test]
+fn setup_asks_for_what_it_needs_and_looks_for_it() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("bin");
+    // No package manager, no MPI, no Python.
+    let passed = setup(&folder, &OF_SETUP);
+    let told = [&passed.stdout[..], &passed.stderr].concat();
+    assert!(passed.status.success(), "{}", String::from_utf8_lossy(&told));
+    let some = |out: &[&str]| -> Vec<&str> {
+        OF_SETUP.into_iter().filter(|program| !out.contains(program)).collect()
+    };
+    let refused = setup(&folder, &some(&["cc", "strip"]));
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && told.starts_with("error: "), "{told}");
+    assert!(told.contains("\ncause: not found: a C compiler (cc)"), "{told}");
+    assert!(told.contains("strip of the binutils"), "{told}");
+    assert!(told.contains("\nhelp:  install it") && told.contains("apt install gcc"), "{told}");
+    let refused = setup(&folder, &some(&["cargo"]));
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(told.contains("cause: cargo was not found") && told.contains("rustup.rs"), "{told}");
+}
+
 #[test]
 fn packages_are_made_below_another_root() {
     let root = tempfile::tempdir().unwrap();
     let shown = root.path().to_str().unwrap();
     done(install(Path::new("/usr"), &["--destdir", shown]));
     let flags = std::fs::read_to_string(root.path().join("usr/lib/pkgconfig/unisono.pc")).unwrap();
-    assert!(flags.starts_with("prefix=/usr\n"), "{flags}");
+    assert!(flags.starts_with("prefix=/usr\n") && !flags.contains("rpath"), "{flags}");
     for (words, cause) in [
         (&["--prefix", "here"][..], "not absolute"),
         (&["--prefix"], "takes a value"),

@@ -24,6 +24,7 @@ mod hints;
 mod instances;
 mod layout;
 mod output_file;
+mod pages;
 mod present;
 mod program;
 mod record;
@@ -110,6 +111,7 @@ fn carry_out(
         Command::Serve(serve) => instances::serve(&serve, policies),
         Command::ServeRemote(_) => cluster::serve_remote(policies),
         Command::Supervise(which) => cluster::supervise(&instances::instance(&which)),
+        Command::Pages(which) => pages::run(&which),
         Command::BenchClient => measure::bench_client(),
         Command::BenchTopsClient => measure::tops_client(),
         Command::ReplayRank => measure::replay_rank(),

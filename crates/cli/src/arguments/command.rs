@@ -12,7 +12,8 @@ use super::run::Run;
 use super::servers::{Doctor, Serve, ServeRemote, Start};
 use super::sim::Sim;
 use super::traces::Traces;
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 usage, 3 no instance or server unreachable, 4 data check failed,
@@ -98,6 +99,9 @@ pub(crate) enum Command {
     /// The process that holds the launchers; started by `start`.
     #[command(name = "keep", hide = true)]
     Supervise(InstanceOnly),
+    /// Write the manual of the command and its completions; called by `scripts/install`.
+    #[command(name = "write-pages", hide = true)]
+    Pages(Pages),
     /// A client process of a bench; started by `bench`.
     #[command(hide = true)]
     BenchClient,
@@ -107,4 +111,10 @@ pub(crate) enum Command {
     /// The process of a rank of a replay; started by `replay`.
     #[command(hide = true)]
     ReplayRank,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Pages {
+    /// Directory below which manuals and completions are, such as /usr/share.
+    pub(crate) directory: PathBuf,
 }

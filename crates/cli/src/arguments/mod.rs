@@ -17,7 +17,7 @@ mod sim;
 mod traces;
 
 pub(crate) use bench::{Bench, BenchCommand, Tops};
-pub(crate) use command::{Arguments, Command};
+pub(crate) use command::{Arguments, Command, Pages};
 pub(crate) use demo::Demo;
 pub(crate) use files::{
     Cat, Cp, Du, Find, Get, Kind, Layout, LayoutGet, LayoutSet, Ls, MaybeNamed, Mkdir, Mv, Named,
