@@ -9,7 +9,7 @@
 mod overlap;
 
 use mpi::{Family, Servers, prefix, root};
-use plot::{LineSeries, Lines};
+use plot::{LineSeries, Lines, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -321,7 +321,7 @@ fn picture(results: &Results, ranks: u32) -> String {
         let shown = rows.iter().filter(|row| is_shown(row.case));
         LineSeries {
             name: format!("{mode} {direction}{}", if sync == "sync" { ", sync" } else { "" }),
-            colour,
+            style: Style::plain(colour),
             is_broken: mode == "independent",
             points: shown.map(|row| (row.case.record_bytes as f64, row.ratio().log10())).collect(),
         }

@@ -2,7 +2,7 @@
 
 use crate::format::{plural, show_size};
 use interface::Row;
-use plot::{LineSeries, LogLines};
+use plot::{LineSeries, LogLines, Style};
 
 /// Makes the picture of the rows of one bench.
 pub(crate) fn picture(rows: &[Row]) -> LogLines {
@@ -17,11 +17,12 @@ pub(crate) fn picture(rows: &[Row]) -> LogLines {
         match series.iter_mut().find(|line| line.name == name) {
             Some(line) => line.points.push(point),
             None => {
-                let colour = series.len();
-                series.push(LineSeries { name, colour, is_broken: false, points: vec![point] });
+                let (style, is_broken) = (Style::plain(0), false);
+                series.push(LineSeries { name, style, is_broken, points: vec![point] });
             }
         }
     }
+    LineSeries::style_by_names(&mut series);
     for line in &mut series {
         line.points.sort_by(|one, other| one.0.total_cmp(&other.0));
     }

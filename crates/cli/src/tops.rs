@@ -6,7 +6,7 @@ use crate::present;
 use cluster::Program;
 use interface::UserError;
 use measure::{Figure, TopsLimits, TopsPlan, TopsPoint, TopsReport};
-use plot::{LineSeries, Lines};
+use plot::{LineSeries, Lines, Style};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -155,7 +155,7 @@ fn picture(figure: Figure, points: &[&TopsPoint], limits: &TopsLimits) -> String
     let mut series: Vec<LineSeries> = numbered
         .map(|(number, (name, points))| LineSeries {
             // Lines with and without prefetch share the colour of their number of servers.
-            colour: if figure == Figure::Figure10 { number / 2 } else { number },
+            style: Style::plain(if figure == Figure::Figure10 { number / 2 } else { number }),
             is_broken: name.ends_with("no prefetch"),
             name,
             points: points.iter().map(|one| (f64::from(one.clients), one.mib_s)).collect(),
@@ -169,7 +169,7 @@ fn picture(figure: Figure, points: &[&TopsPoint], limits: &TopsLimits) -> String
     let ends = [columns(points).first().copied(), columns(points).last().copied()];
     series.push(LineSeries {
         name: name.to_owned(),
-        colour: series.len(),
+        style: Style::plain(series.len()),
         is_broken: true,
         points: ends.into_iter().flatten().map(|end| (f64::from(end), limit)).collect(),
     });

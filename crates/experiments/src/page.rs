@@ -5,7 +5,7 @@ use crate::compare::Comparison;
 use crate::method::Method;
 use crate::results::RowResult;
 use interface::Availability;
-use plot::{BarSeries, Bars, LineSeries, Lines, Scatter, ScatterSeries};
+use plot::{BarSeries, Bars, LineSeries, Lines, Scatter, ScatterSeries, Style, styles};
 
 /// Name of the vertical axis of every plot.
 const THROUGHPUT: &str = "throughput, MB/s (2²⁰ bytes)";
@@ -39,7 +39,7 @@ fn scatter(comparison: &Comparison) -> String {
             let rows = comparison.rows.iter().filter(|row| row.pattern.starts_with(prefix));
             series.push(ScatterSeries {
                 name: format!("{method}, {direction}"),
-                colour: method as usize,
+                colour: style_of(method).colour,
                 is_hollow: prefix == "w",
                 points: rows.filter_map(|row| point(row, method)).collect(),
             });
@@ -105,6 +105,11 @@ fn bars(comparison: &Comparison) -> Vec<String> {
     plots
 }
 
+/// The colour of a method, which it has in every picture.
+fn style_of(method: Method) -> Style {
+    styles([method.name()]).pop().unwrap_or(Style::plain(0))
+}
+
 fn one_bars(comparison: &Comparison, rows: &[&RowResult], title: String) -> String {
     // All figures of the papers divide ra by the number of clients; so does a plot of a table that
     // does not.
@@ -118,7 +123,8 @@ fn one_bars(comparison: &Comparison, rows: &[&RowResult], title: String) -> Stri
     };
     let series = |method: Method| BarSeries {
         name: method.to_string(),
-        colour: method as usize,
+        style: style_of(method),
+        ranges: Vec::new(),
         values: rows.iter().map(|row| Some(row.simulated(method)? / scale(row))).collect(),
         published: rows.iter().map(|row| Some(row.cell(method)?.published? / scale(row))).collect(),
     };
@@ -136,15 +142,14 @@ fn one_bars(comparison: &Comparison, rows: &[&RowResult], title: String) -> Stri
 fn lines(comparison: &Comparison) -> String {
     let mut patterns: Vec<&str> = comparison.rows.iter().map(|row| row.pattern.as_str()).collect();
     patterns.dedup();
-    let baseline = comparison.methods.first().copied();
     let mut series = Vec::new();
-    for (colour, pattern) in patterns.into_iter().enumerate() {
+    for pattern in patterns {
         for method in comparison.methods.iter().copied() {
             let of_pattern = comparison.rows.iter().filter(|row| row.pattern == pattern);
             series.push(LineSeries {
                 name: format!("{pattern} {method}"),
-                colour,
-                is_broken: Some(method) == baseline,
+                style: Style::plain(0),
+                is_broken: false,
                 points: points(of_pattern, method),
             });
         }
@@ -164,12 +169,12 @@ fn record_sizes(comparison: &Comparison) -> String {
     let mut layouts: Vec<&str> = comparison.rows.iter().map(|row| row.layout.as_str()).collect();
     layouts.dedup();
     let mut series = Vec::new();
-    for (colour, layout) in layouts.into_iter().enumerate() {
+    for layout in layouts {
         for method in comparison.methods.iter().copied() {
             let of_layout = comparison.rows.iter().filter(|row| row.layout == layout);
             series.push(LineSeries {
                 name: format!("{method}, {layout}"),
-                colour,
+                style: Style::plain(0),
                 is_broken: false,
                 points: points(of_layout, method),
             });
@@ -182,7 +187,8 @@ fn points<'a>(rows: impl Iterator<Item = &'a RowResult>, method: Method) -> Vec<
     rows.filter_map(|row| Some((f64::from(row.value?), row.simulated(method)?))).collect()
 }
 
-fn draw(comparison: &Comparison, x_name: &'static str, series: Vec<LineSeries>) -> String {
+fn draw(comparison: &Comparison, x_name: &'static str, mut series: Vec<LineSeries>) -> String {
+    LineSeries::style_by_names(&mut series);
     let title = format!("{}: {}", comparison.name, comparison.title);
     Lines { title, x_name, y_name: THROUGHPUT, series }.draw()
 }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 /// Colours that are distinguishable with any kind of colour vision (M. Okabe and K. Ito, Color
 /// Universal Design, 2008), the darker ones first.
-pub(crate) const COLOURS: [&str; 7] =
-    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000"];
+pub(crate) const COLOURS: [&str; 8] =
+    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000", "#777777"];
 
 pub(crate) const WIDTH: f64 = 860.0;
 pub(crate) const LEFT: f64 = 62.0;

@@ -7,6 +7,7 @@ use crate::canvas::{
     BOTTOM, COLOURS, LEFT, LEGEND_LINE, LEGEND_TOP, RIGHT, WIDTH, begin, legend, line, name_axis,
     name_legend, rectangle, step, text,
 };
+use crate::styles::{Style, styles};
 use std::fmt::Write;
 
 const HEIGHT: f64 = 330.0;
@@ -29,10 +30,12 @@ pub struct Bars<'a> {
 pub struct BarSeries {
     /// Name in the legend.
     pub name: String,
-    /// Index into the colours.
-    pub colour: usize,
+    /// Colour; further series of the same colour are paler.
+    pub style: Style,
     /// Height in each group.
     pub values: Vec<Option<f64>>,
+    /// Range in each group that the value may lie in, drawn over the bar; may be empty.
+    pub ranges: Vec<Option<[f64; 2]>>,
     /// Published height in each group.
     pub published: Vec<Option<f64>>,
 }
@@ -53,8 +56,8 @@ pub struct Lines<'a> {
 pub struct LineSeries {
     /// Name in the legend.
     pub name: String,
-    /// Index into the colours; also selects the shape of the points.
-    pub colour: usize,
+    /// Colour, which with the variant selects the shape of the points.
+    pub style: Style,
     /// True for a broken line with hollow points.
     pub is_broken: bool,
     /// Points from left to right; x is positive.
@@ -73,17 +76,19 @@ impl Bars<'_> {
     /// Draws the picture as SVG.
     pub fn draw(&self) -> String {
         let has_published = self.series.iter().any(|it| it.published.iter().any(Option::is_some));
-        let all = self.series.iter().flat_map(|it| it.values.iter().chain(&it.published));
+        let values = self.series.iter().flat_map(|it| it.values.iter().chain(&it.published));
+        let highest =
+            self.series.iter().flat_map(|it| it.ranges.iter().flatten().map(|[_, high]| *high));
+        let all = values.flatten().copied().chain(highest);
         let mut names: Vec<&str> = self.series.iter().map(|it| it.name.as_str()).collect();
         names.extend(has_published.then_some("published"));
-        let frame = Frame::new(&names, all.flatten().copied());
+        let frame = Frame::new(&names, all);
         let mut out = begin(&self.title, frame.height);
         let places = legend(&names);
         name_legend(&mut out, &names);
         for ((x, y), series) in places.iter().zip(&self.series) {
-            let colour = COLOURS[series.colour % COLOURS.len()];
             let (x, y) = (x + 12.0, y - 10.0);
-            rectangle(&mut out, (x, y, 24.0, 11.0), colour);
+            series.bar(&mut out, (x, y, 24.0, 11.0));
         }
         if let (true, Some((x, y))) = (has_published, places.last()) {
             mark(&mut out, x + 12.0, y - 4.0, 24.0);
@@ -99,9 +104,10 @@ impl Bars<'_> {
                 let x = left + number as f64 * bar_width;
                 if let Some(value) = series.values.get(index).copied().flatten() {
                     let y = frame.y(value);
-                    let colour = COLOURS[series.colour % COLOURS.len()];
-                    let bar = (x + 0.5, y, bar_width - 1.0, frame.bottom() - y);
-                    rectangle(&mut out, bar, colour);
+                    series.bar(&mut out, (x + 0.5, y, bar_width - 1.0, frame.bottom() - y));
+                }
+                if let Some([low, high]) = series.ranges.get(index).copied().flatten() {
+                    range(&mut out, x + bar_width / 2.0, (frame.y(low), frame.y(high)));
                 }
                 if let Some(value) = series.published.get(index).copied().flatten() {
                     mark(&mut out, x, frame.y(value), bar_width);
@@ -110,6 +116,16 @@ impl Bars<'_> {
         }
         out.push_str("</svg>\n");
         out
+    }
+}
+
+impl BarSeries {
+    /// Draws a rectangle. Further series of a colour are paler.
+    fn bar(&self, out: &mut String, place: (f64, f64, f64, f64)) {
+        let opacity = [1.0, 0.6, 0.35, 0.2][self.style.variant % 4];
+        let _ = writeln!(out, "<g fill-opacity=\"{opacity}\">");
+        rectangle(out, place, COLOURS[self.style.colour % COLOURS.len()]);
+        out.push_str("</g>\n");
     }
 }
 
@@ -159,8 +175,16 @@ impl Lines<'_> {
 }
 
 impl LineSeries {
+    /// Gives each line the style that its name has. Every second line of a colour is broken.
+    pub fn style_by_names(series: &mut [Self]) {
+        let styles = styles(series.iter().map(|line| line.name.as_str()));
+        for (line, style) in series.iter_mut().zip(styles) {
+            (line.style, line.is_broken) = (style, style.is_second());
+        }
+    }
+
     fn colour(&self) -> &'static str {
-        COLOURS[self.colour % COLOURS.len()]
+        COLOURS[self.style.colour % COLOURS.len()]
     }
 
     pub(crate) fn stroke(&self, out: &mut String, points: &[(f64, f64)]) {
@@ -179,13 +203,14 @@ impl LineSeries {
     pub(crate) fn point(&self, out: &mut String, x: f64, y: f64) {
         // Larger shapes surround smaller ones where lines meet, and hollow ones surround full ones.
         let hollow = if self.is_broken { 2.0 } else { 0.0 };
-        let r = 3.5 + 1.2 * (self.colour % 4) as f64 + hollow;
+        let shape = (self.style.colour + self.style.variant / 2) % 4;
+        let r = 3.5 + 1.2 * shape as f64 + hollow;
         let corners = |corners: &[(f64, f64)]| {
             let at = |(dx, dy): &(f64, f64)| format!("{:.1},{:.1}", x + dx * r, y + dy * r);
             let points = corners.iter().map(at).collect::<Vec<String>>().join(" ");
             format!("<polygon points=\"{points}\"")
         };
-        let form = match self.colour % 4 {
+        let form = match shape {
             0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\""),
             1 => corners(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
             2 => corners(&[(0.0, -1.1), (1.0, 0.8), (-1.0, 0.8)]),
@@ -238,6 +263,14 @@ impl Frame {
     }
 }
 
+/// Draws a range: a vertical line with a short one at each end.
+fn range(out: &mut String, x: f64, (low, high): (f64, f64)) {
+    line(out, (x, low), (x, high), "axis");
+    for y in [low, high] {
+        line(out, (x - 4.0, y), (x + 4.0, y), "axis");
+    }
+}
+
 /// Draws the mark of a published value: a black line with a white rim, visible on bars of any
 /// colour.
 fn mark(out: &mut String, x: f64, y: f64, width: f64) {
@@ -287,8 +320,9 @@ mod tests {
     fn bars_are_drawn_with_their_marks() {
         let series = BarSeries {
             name: "a < b".to_owned(),
-            colour: 0,
+            style: Style::plain(0),
             values: vec![Some(10.0), None],
+            ranges: vec![Some([8.0, 30.0]), None],
             published: vec![Some(9.0), None],
         };
         let bars = Bars {
@@ -302,6 +336,7 @@ mod tests {
         // The legend has one rectangle and the plot another; a mark is two lines.
         assert_eq!(drawn.matches("<rect").count(), 2);
         assert_eq!(drawn.matches("stroke=\"#000\"").count(), 2);
+        assert!(drawn.contains(">30<"), "the axis reaches the end of the range: {drawn}");
         assert!(drawn.contains(">a &lt; b<") && drawn.contains(">published<"));
         assert!(!drawn.contains("NaN"));
     }
@@ -310,7 +345,7 @@ mod tests {
     fn a_single_point_has_a_place() {
         let series = LineSeries {
             name: "a".to_owned(),
-            colour: 3,
+            style: Style::plain(3),
             is_broken: true,
             points: vec![(8.0, 1.0)],
         };

@@ -9,6 +9,7 @@ mod charts;
 mod curves;
 mod log_lines;
 mod scatter;
+mod styles;
 mod trajectories;
 
 pub use canvas::escape;
@@ -16,4 +17,5 @@ pub use charts::{BarSeries, Bars, LineSeries, Lines};
 pub use curves::{Curve, Curves};
 pub use log_lines::LogLines;
 pub use scatter::{Scatter, ScatterSeries};
+pub use styles::{Style, styles};
 pub use trajectories::{Kind, Panel, Stroke, Trajectories};

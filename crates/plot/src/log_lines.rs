@@ -134,6 +134,7 @@ mod tests {
     //! Proves: equal factors are equal distances, every point is inside the axes, and no set of
     //! points breaks the picture.
     use super::*;
+    use crate::styles::Style;
 
     fn lines(points: Vec<(f64, f64)>) -> LogLines {
         let name = "a < b".to_owned();
@@ -142,7 +143,7 @@ mod tests {
             x_name: "x",
             x_label: |value| format!("{value} B"),
             y_name: "y",
-            series: vec![LineSeries { name, colour: 0, is_broken: false, points }],
+            series: vec![LineSeries { name, style: Style::plain(0), is_broken: false, points }],
         }
     }
 

@@ -4,6 +4,7 @@ use crate::canvas::{
     LEFT, RIGHT, WIDTH, begin, escape, legend, line as straight, name_legend, text,
 };
 use crate::charts::{Frame, LineSeries};
+use crate::styles::Style;
 use std::fmt::Write;
 
 /// Distance of 0 and 100 percent from the ends of the horizontal axis, in pixels.
@@ -66,7 +67,7 @@ impl Scatter {
 impl ScatterSeries {
     fn form(&self) -> LineSeries {
         let (name, points) = (String::new(), Vec::new());
-        LineSeries { name, colour: self.colour, is_broken: self.is_hollow, points }
+        LineSeries { name, style: Style::plain(self.colour), is_broken: self.is_hollow, points }
     }
 }
 

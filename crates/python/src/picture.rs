@@ -1,6 +1,6 @@
 //! Pictures as SVG.
 
-use plot::{BarSeries, Bars, LineSeries, Lines};
+use plot::{BarSeries, Bars, LineSeries, Lines, Style, styles};
 use pyo3::prelude::*;
 
 /// Draws bars: for each name a value in each group, or none.
@@ -12,11 +12,15 @@ pub(crate) fn draw_bars(
     groups: Vec<String>,
     series: Vec<(String, Vec<Option<f64>>)>,
 ) -> String {
-    let bars = |(colour, (name, values)): (usize, (String, Vec<Option<f64>>))| {
-        let published = vec![None; values.len()];
-        BarSeries { name, colour, values, published }
+    let styles = styles(series.iter().map(|(name, _)| name.as_str()));
+    let bars = |((name, values), style)| BarSeries {
+        name,
+        style,
+        values,
+        ranges: Vec::new(),
+        published: Vec::new(),
     };
-    let series = series.into_iter().enumerate().map(bars).collect();
+    let series = series.into_iter().zip(styles).map(bars).collect();
     Bars { title, x_name, y_name, groups, series }.draw()
 }
 
@@ -28,12 +32,9 @@ pub(crate) fn draw_lines(
     y_name: &str,
     series: Vec<(String, Vec<(f64, f64)>)>,
 ) -> String {
-    let line = |(colour, (name, points)): (usize, (String, Vec<(f64, f64)>))| LineSeries {
-        name,
-        colour,
-        is_broken: false,
-        points,
-    };
-    let series = series.into_iter().enumerate().map(line).collect();
+    let line =
+        |(name, points)| LineSeries { name, style: Style::plain(0), is_broken: false, points };
+    let mut series: Vec<LineSeries> = series.into_iter().map(line).collect();
+    LineSeries::style_by_names(&mut series);
     Lines { title, x_name, y_name, series }.draw()
 }

@@ -52,11 +52,13 @@ pub(crate) struct Replay {
 pub(crate) struct WhatIf {
     /// Trace of a program, made by `unisono record`.
     pub(crate) trace: PathBuf,
-    /// Machine in a scenario file, such as one that `unisono sim calibrate` has made. Options
-    /// override it; docs/scenarios.md explains the keys.
+    /// Machine in a scenario file, such as one that `unisono sim calibrate` has made (default:
+    /// ./this-machine.toml if it is there and --machine is not given). Options override it;
+    /// docs/scenarios.md explains the keys.
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
-    /// Machines. All lists are crossed: each combination of their values is a point.
+    /// Machines (default: this-machine, with constants of a machine of today). All lists are
+    /// crossed: each combination of their values is a point.
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     pub(crate) machine: Vec<String>,
     /// Numbers of servers.

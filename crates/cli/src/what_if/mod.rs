@@ -8,16 +8,23 @@ use crate::present;
 use ::simulate::{Axis, OwnModels, Point, Program, ProgramOutcome, RankReport, Setting};
 use interface::{ReplacementPolicies, UserError};
 use measure::Kind;
-use plot::{BarSeries, Bars};
+use plot::{BarSeries, Bars, styles};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
-use trace::{Header, Trace};
+use trace::{Header, RankTrace, Trace};
 use worth::Worth;
 
 /// Name and version of the form of `--json`.
 const SCHEMA: &str = "unisono.what-if/2";
+
+/// Calibration that is used if it lies in the current directory.
+pub(crate) const CALIBRATION: &str = "this-machine.toml";
+
+/// Machine that is used otherwise: one of today.
+pub(crate) const MACHINE: &str = "this-machine";
 
 /// Result of a what-if, as `--json` prints it.
 #[derive(Serialize)]
@@ -29,6 +36,10 @@ struct Report {
     /// Shares of calls and of recorded time that depend on timing, in percent.
     timing_dependent_calls_percent: f64,
     timing_dependent_time_percent: f64,
+    /// Machine of the points, in words.
+    machine: String,
+    /// Seconds of the rank that took longest when the program was recorded, if the trace has times.
+    recorded_seconds: Option<f64>,
     /// Statement about the error of these predictions.
     error: String,
     /// Points, the fastest first.
@@ -69,13 +80,16 @@ pub(crate) fn run(
     let trace = Trace::open(&arguments.trace)?;
     let share = trace.check()?;
     let header = trace.header().clone();
-    let axes = axes(arguments, &header)?;
-    let fixed: Vec<Setting> =
-        arguments.seed.iter().map(|seed| Setting::option("seed", &seed.to_string())).collect();
-    let file = arguments.scenario.as_deref();
+    let file = scenario(arguments);
+    let is_usual = file.is_none() && arguments.machine.is_empty();
+    let axes = axes(arguments, file, &header)?;
+    let seed = arguments.seed.iter().map(|seed| Setting::option("seed", &seed.to_string()));
+    let machine = is_usual.then(|| Setting::option("machine", MACHINE));
+    let fixed: Vec<Setting> = machine.into_iter().chain(seed).collect();
     let points = ::simulate::points(file, &fixed, &axes, policies, models)?;
     let picture = arguments.plot.as_deref().map(OutputFile::create).transpose()?;
     let timeline = arguments.timeline.as_deref().map(OutputFile::create).transpose()?;
+    let recorded_seconds = recorded_seconds(&trace.ranks);
     let program = Program::new(trace.ranks)?.with_compute_speed(arguments.compute_speed)?;
     let program = Arc::new(match arguments.warm_files {
         true => program.with_warm_files(),
@@ -96,6 +110,8 @@ pub(crate) fn run(
         events: program.events(),
         timing_dependent_calls_percent: share.calls_percent(),
         timing_dependent_time_percent: share.time_percent(),
+        machine: machine_in_words(file, arguments, &points),
+        recorded_seconds,
         error: worth.statement(&kinds),
         points: rows,
     };
@@ -105,9 +121,40 @@ pub(crate) fn run(
     if arguments.json { present::json(&report) } else { show(&report, &axes) }
 }
 
+/// Scenario file that the user names, or the calibration in the current directory if nothing is
+/// said about the machine.
+fn scenario(arguments: &WhatIf) -> Option<&Path> {
+    let calibration = Some(Path::new(CALIBRATION)).filter(|path| path.is_file());
+    arguments.scenario.as_deref().or(calibration.filter(|_| arguments.machine.is_empty()))
+}
+
+/// Machine of the points, for people.
+fn machine_in_words(file: Option<&Path>, arguments: &WhatIf, points: &[Point]) -> String {
+    let measured = match points.iter().all(|point| point.scenario.machine.is_calibrated()) {
+        true => "measured",
+        false => "not measured here; `unisono sim calibrate` measures this machine",
+    };
+    match (file, &arguments.machine[..]) {
+        (Some(file), _) => format!("{}, {measured}", file.display()),
+        (None, []) => format!("{MACHINE}, {measured}"),
+        (None, machines) => format!("{}, {measured}", machines.join(", ")),
+    }
+}
+
+/// Seconds of the rank that took longest when a program was recorded. `None` for a trace without
+/// times of calls, which no program has left.
+fn recorded_seconds(ranks: &[RankTrace]) -> Option<f64> {
+    let has_times = ranks.iter().flat_map(|rank| &rank.events).any(|event| event.took_ns > 0);
+    let of_rank = |rank: &RankTrace| {
+        let times = rank.events.iter().flat_map(|it| [it.computed_ns, it.blocked_ns, it.took_ns]);
+        times.map(|ns| ns as f64 / 1e9).sum()
+    };
+    has_times.then(|| ranks.iter().map(of_rank).fold(0.0, f64::max))
+}
+
 /// Lists that the user gave, as axes. Servers and strategy are those of the recorded instance where
 /// no list says otherwise.
-fn axes(arguments: &WhatIf, header: &Header) -> Result<Vec<Axis>, UserError> {
+fn axes(arguments: &WhatIf, file: Option<&Path>, header: &Header) -> Result<Vec<Axis>, UserError> {
     let recorded = header.instance.as_ref();
     let servers = recorded.map(|instance| instance.servers.to_string());
     let strategy = recorded.map(|instance| instance.strategy.clone());
@@ -116,7 +163,7 @@ fn axes(arguments: &WhatIf, header: &Header) -> Result<Vec<Axis>, UserError> {
         [] => otherwise.into_iter().collect(),
         said => said.to_vec(),
     };
-    let has_file = arguments.scenario.is_some();
+    let has_file = file.is_some();
     let usual = |value: &str| Some(value.to_owned()).filter(|_| !has_file);
     let lists = [
         ("machine", arguments.machine.clone()),
@@ -200,8 +247,12 @@ fn show(report: &Report, axes: &[Axis]) -> Result<(), UserError> {
         }
     };
     present::line(&format!("best: {:.4} s{chosen}", best.seconds))?;
+    if let Some(seconds) = report.recorded_seconds {
+        present::line(&format!("recorded: {seconds:.4} s, when the program ran"))?;
+    }
+    present::line(&format!("machine: {}", report.machine))?;
     if !report.error.is_empty() {
-        present::line(&format!("error: {}", report.error))?;
+        present::line(&format!("accuracy: {}", report.error))?;
     }
     let widths: Vec<usize> = varied
         .iter()
@@ -238,21 +289,26 @@ fn draw(report: &Report, axes: &[Axis]) -> String {
     };
     let mut names: Vec<String> = Vec::new();
     let mut seconds: BTreeMap<(String, String), f64> = BTreeMap::new();
+    let mut ranges: BTreeMap<(String, String), Option<[f64; 2]>> = BTreeMap::new();
     for row in &report.points {
         let name = label(row, &rest);
         let group = varied.first().map_or(groups[0].clone(), |axis| row.values[&axis.key].clone());
         if !names.contains(&name) {
             names.push(name.clone());
         }
+        ranges.insert((group.clone(), name.clone()), row.range);
         seconds.insert((group, name), row.seconds);
     }
     names.sort();
-    let series = names.iter().enumerate().map(|(colour, name)| BarSeries {
+    let styles = styles(names.iter().map(String::as_str));
+    let of = |group: &String, name: &String| (group.clone(), name.clone());
+    let series = names.iter().zip(styles).map(|(name, style)| BarSeries {
         name: if name.is_empty() { "seconds".to_owned() } else { name.clone() },
-        colour,
-        values: groups
+        style,
+        values: groups.iter().map(|group| seconds.get(&of(group, name)).copied()).collect(),
+        ranges: groups
             .iter()
-            .map(|group| seconds.get(&(group.clone(), name.clone())).copied())
+            .map(|group| ranges.get(&of(group, name)).copied().flatten())
             .collect(),
         published: vec![None; groups.len()],
     });

@@ -36,7 +36,7 @@ impl Worth {
         let residuals = Residuals::published()?;
         let is_other = axes.iter().any(|axis| MACHINES.contains(&axis.key.as_str()));
         let refusal = if points.iter().any(|point| !point.scenario.machine.is_calibrated()) {
-            Some("this machine was never measured")
+            Some("the machine was never measured")
         } else if is_other {
             Some("the machine, its disk or network is another one than was measured")
         } else {
