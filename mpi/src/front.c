@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "arguments are passed on as the calling conventions of x86-64 and AArch64 permit"
@@ -120,6 +121,42 @@ static int takes(const char *name)
     return found;
 }
 
+/* Path of the plain file that stands for a unisono file in `directory`. Folders of it are made. */
+static const char *plain_path(const char *directory, const char *name)
+{
+    static _Thread_local char path[PATH_MAX];
+    size_t end = (size_t)snprintf(path, sizeof path, "%s", directory);
+    name += strncmp(name, "unisono:", 8) == 0 ? 8 : 0;
+    while (*name && end + 3 < sizeof path) {
+        size_t length = strcspn(name, "/");
+        /* Nothing is outside the directory. */
+        int is_up = length == 2 && strncmp(name, "..", 2) == 0;
+        if (length && !(length == 1 && *name == '.')) {
+            if (end < sizeof path)
+                (void)mkdir(path, 0777);
+            end += (size_t)snprintf(path + end, sizeof path - end, "/%.*s", (int)length,
+                                    is_up ? "__" : name);
+        }
+        name += length;
+        name += strspn(name, "/");
+    }
+    return path;
+}
+
+/* True for the name of a file that goes to the back end. While UNISONO_PLAIN names a directory, plain
+ * files in it stand for unisono files, and the name is changed instead: `unisono run --compare`
+ * measures a program so. */
+static int goes_to_back(long *name)
+{
+    const char *directory = getenv("UNISONO_PLAIN");
+    if (!takes((const char *)*name))
+        return 0;
+    if (!directory || !*directory)
+        return 1;
+    *name = (long)plain_path(directory, (const char *)*name);
+    return 0;
+}
+
 typedef int call_1(long);
 typedef int call_2(long, long);
 typedef int call_3(long, long, long);
@@ -198,8 +235,8 @@ static function_t *small(int call, const long *words)
 #include "functions.def"
 
 /* A file is named by the second argument of the open call, and by the first of the delete call. */
-DEFINE(5, File_open, takes((const char *)b))
-DEFINE(2, File_delete, takes((const char *)a))
+DEFINE(5, File_open, goes_to_back(&b))
+DEFINE(2, File_delete, goes_to_back(&a))
 DEFINE(1, File_close, a && is_ours(*(long *)a))
 /* The back end calls handlers of programs, which MPI does not tell, for its files. */
 DEFINE(2, File_create_errhandler, 1)
@@ -254,7 +291,9 @@ int ncmpi_inq_file_format(const char *name, int *format)
 {
     enum { NO_ERROR = 0, NO_SUCH_FILE = -220, NOT_NETCDF = -51 };
     typedef int inquire_t(const char *, int *);
-    if (!takes(name)) {
+    long word = (long)name;
+    if (!goes_to_back(&word)) {
+        name = (const char *)word;
         inquire_t *next = (inquire_t *)as_function(dlsym(RTLD_NEXT, "ncmpi_inq_file_format"));
         return next ? next(name, format) : NOT_NETCDF;
     }

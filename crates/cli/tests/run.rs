@@ -113,6 +113,7 @@ fn files_are_copied_out_and_the_screen_is_small() {
         "write   2.9 MiB     10 collective",
         "independent: the program called MPI_File_read_at",
         "of 1 of 2 ranks",
+        "MiB/s (page cache)",
         "every byte of 1 file",
         "rejected cb_node(unknown; did you mean cb_nodes?)",
         "1 file, 3.0 MiB in",
@@ -148,6 +149,11 @@ fn exit_codes_are_those_of_the_program() {
     for (script, code) in [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill $$", 143)] {
         let ended = site.run(&[], script).code(code);
         assert!(ended.text().contains("files   none; servers stopped"), "{}", ended.text());
+        let calls = match code {
+            0 => "calls   none of MPI-IO",
+            _ => "calls   not known: the program ended before its processes left a report",
+        };
+        assert!(ended.text().contains(calls), "{}", ended.text());
     }
     site.assert_clean();
     assert_eq!(names(&site.place.path("")), ["input", "lines", "tmp"]);
@@ -199,7 +205,8 @@ fn data_is_kept_when_it_cannot_be_copied_out() {
     let site = Site::new();
     // Copies to the device fail, as on a disk that is full.
     let full = format!("{WRITE} && mkdir -p out/runs && ln -s /dev/full out/runs/field");
-    let ended = site.run(&["--stage-out", "out", "--json"], &full).code(NOT_STAGED_OUT);
+    let options = ["--stage-out", "out", "--overwrite", "--json"];
+    let ended = site.run(&options, &full).code(NOT_STAGED_OUT);
     let report = ended.json();
     assert_eq!((&report["exit_code"], &report["place"]["is"]), (&7.into(), &"data".into()));
     for words in ["error: not all files are staged out", "No space left", "help:  the data is kept"]
@@ -217,6 +224,41 @@ fn data_is_kept_when_it_cannot_be_copied_out() {
     command(&["get", "runs/field", "saved"]).done();
     site.assert_input(&site.place.path("saved"));
     command(&["stop"]).done();
+}
+
+#[test]
+fn files_of_another_run_are_not_replaced() {
+    let site = Site::new();
+    site.place.file("other", b"newer");
+    let again = "$UNISONO put other runs/field >/dev/null && $UNISONO put other new >/dev/null";
+    let out = ["--stage-out", "out"];
+    site.run(&out, WRITE).done();
+    let ended = site.run(&[&out[..], &["--json"]].concat(), again).code(NOT_STAGED_OUT);
+    assert!(ended.error.contains("out/runs/field is there already"), "{}", ended.error);
+    assert!(ended.error.contains("help:  the data is kept: unisono start"), "{}", ended.error);
+    site.assert_input(&site.place.path("out/runs/field"));
+    assert_eq!(names(&site.place.path("out")), ["runs"], "no file is copied if one cannot be");
+    let instance = ended.json()["instance"].as_str().expect("a path").to_owned();
+    std::fs::remove_dir_all(instance).expect("the data is kept");
+    site.run(&[&out[..], &["--overwrite"]].concat(), again).done();
+    let replaced = std::fs::read(site.place.path("out/runs/field")).expect("it is there");
+    assert_eq!(replaced, b"newer");
+    site.assert_clean();
+}
+
+#[test]
+fn a_run_that_would_replace_a_file_is_refused_before_it_starts() {
+    let site = Site::new();
+    let refused = |options: &[&str], program: &[&str]| {
+        let ended = run(site.command(options, program)).refused(USAGE, &["input is there already"]);
+        assert!(ended.error.contains("--overwrite"), "{}", ended.error);
+        site.assert_clean();
+    };
+    refused(&["--stage-out", "."], &["true", "--file=unisono://input,x"]);
+    refused(&["--stage-out", ".", "--stage-in", "input"], &["true"]);
+    let options = ["--stage-out", ".", "--stage-in", "input", "--no-stage-out-of", "input"];
+    run(site.command(&options, &["true"])).done();
+    site.assert_clean();
 }
 
 #[test]

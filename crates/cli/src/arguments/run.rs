@@ -35,6 +35,21 @@ pub(crate) struct Run {
     /// Do not copy files whose names match. * also matches slashes.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) no_stage_out_of: Vec<String>,
+    /// Replace files of the same names in the directory of --stage-out. Without this option the run
+    /// fails, and its data is kept.
+    #[arg(long, requires = "stage_out")]
+    pub(crate) overwrite: bool,
+    /// Also run the program without Unisono, before and after the run, on plain files in a new
+    /// directory inside DIR, and compare the times. The program so runs three times.
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ".",
+        conflicts_with = "no_preload"
+    )]
+    pub(crate) compare: Option<PathBuf>,
     /// Keep the instance, with its data, at the end.
     #[arg(long)]
     pub(crate) keep: bool,

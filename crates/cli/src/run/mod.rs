@@ -11,6 +11,7 @@
 //! - Data is removed only when every file was copied out, or the user said so.
 //! - The exit code is that of the program, unless it succeeds and the command itself fails.
 
+mod compare;
 mod deadline;
 mod outcome;
 mod program;
@@ -25,6 +26,7 @@ use crate::program::{CannotStart, exit_code, find, refuse_ranks, spawn_failed};
 use crate::{instances, present};
 use client::{Direct, Session};
 use cluster::{HostOptions, JobInstance, JobProgram, Program, ServerOptions, Signals, Target};
+use compare::{Compare, Compared, PlainRun};
 use deadline::{Deadline, end_of_run};
 use interface::{ExitCode, UserError};
 use measure::{PlainRates, plain_rates};
@@ -45,6 +47,9 @@ const LIMIT_BYTES_MAX: u64 = 1 << 30;
 /// Time limit of a server on another host to start, and again to be ready, in seconds.
 const START_TIMEOUT_S: u32 = 60;
 
+/// Exit code after a signal that ended everything.
+const INTERRUPTED: u8 = 130;
+
 /// Runs the command. Returns its exit code.
 pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     arguments.root.check()?;
@@ -55,9 +60,15 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     }
     let left_out = LeftOut::of(&arguments.no_stage_out_of)?;
     let target = staging::Target::of(arguments);
-    let copies = target.prepare()?;
+    let copies = target.prepare(arguments, &left_out)?;
+    let compare = Compare::of(arguments, preload.as_ref())?;
     let deadline = deadline(arguments, copies.as_deref())?;
     let signals = Signals::catch()?;
+    let before = compare.as_ref().map(|compare| compare.run(&signals, "before")).transpose()?;
+    if before.is_some() && signals.forwarded() > 0 {
+        present::note("unisono: interrupted before the run; nothing was kept");
+        return Ok(INTERRUPTED);
+    }
     let mut job = start(arguments)?;
     let (files, _) = staging::stage_in(job.instance(), &arguments.stage_in)?;
     tell_start(&job, files);
@@ -75,7 +86,29 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     signals.stop_on_signal(job.instance(), message);
     let mut outcome = finish(arguments, &mut job, ending, (&target, &left_out), &again);
     remark(&mut outcome, &signals, &target);
+    if let (Some(compare), Some(before)) = (&compare, before) {
+        compare_with(&mut outcome, before, compare, &signals);
+    }
     show(&outcome)
+}
+
+/// Runs the program on plain files again, if both runs before succeeded.
+fn compare_with(
+    outcome: &mut Outcome<'_>,
+    before: PlainRun,
+    compare: &Compare<'_>,
+    signals: &Signals,
+) {
+    if outcome.ending.code != 0 || before.exit_code != 0 || signals.forwarded() > 0 {
+        let codes =
+            format!("{} without Unisono, {} with it", before.exit_code, outcome.ending.code);
+        outcome.notes.push(format!("no comparison: the program ended with exit code {codes}"));
+        return;
+    }
+    match compare.run(signals, "after") {
+        Ok(after) => outcome.compared = Some(Compared { before, after }),
+        Err(error) => outcome.notes.push(format!("no comparison: {}", error.cause)),
+    }
 }
 
 /// Says why a program was not started, and returns the exit code for it.
@@ -179,7 +212,7 @@ fn finish<'a>(
         Report::default()
     });
     let servers = Session::new(instance.clone()).status().unwrap_or_default();
-    let files = Files::list(&instance).unwrap_or_else(|error| {
+    let files = Files::after(&instance, ending.code != 0).unwrap_or_else(|error| {
         errors.push(error);
         Files { names: Vec::new(), bytes: 0 }
     });
@@ -231,6 +264,7 @@ fn finish<'a>(
         error,
         notes,
         what_if,
+        compared: None,
     }
 }
 

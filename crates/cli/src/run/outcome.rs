@@ -1,5 +1,6 @@
 //! Everything that a run has come to, as the screen and the JSON object show it.
 
+use super::compare::Compared;
 use super::report::Report;
 use super::staging::{Files, StagedOut};
 use super::what_if::WhatIf;
@@ -29,6 +30,8 @@ pub(super) struct Outcome<'a> {
     pub(super) notes: Vec<String>,
     /// Prediction for other servers, if the program was recorded.
     pub(super) what_if: Option<WhatIf>,
+    /// The program without Unisono, if that was asked for.
+    pub(super) compared: Option<Compared>,
 }
 
 /// End of the program.
@@ -60,6 +63,15 @@ impl Outcome<'_> {
         match (self.ending.code, &self.error) {
             (0, Some(error)) => error.code as u8,
             (code, _) => code,
+        }
+    }
+
+    /// Seconds of the program, and with its files in their place: after a copy out.
+    pub(super) fn seconds(&self) -> (f64, Option<f64>) {
+        let seconds = self.ending.seconds;
+        match &self.place {
+            PlaceOfFiles::Copied(copied, _) => (seconds, Some(seconds + copied.seconds)),
+            _ => (seconds, None),
         }
     }
 
@@ -116,6 +128,7 @@ impl Outcome<'_> {
             })),
             "notes": self.notes,
             "what_if": self.what_if,
+            "without_unisono": self.compared,
         })
     }
 

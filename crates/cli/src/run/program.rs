@@ -5,7 +5,7 @@ use crate::program;
 use client::Instance;
 use interface::UserError;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Directory in the instance for the report lines of the program's processes.
@@ -31,10 +31,32 @@ pub(super) fn command(arguments: &Run, preload: Option<&PathBuf>, instance: &Ins
         names.push("LD_PRELOAD".to_owned());
     }
     program::export(&mut command, &arguments.program, names);
+    redirect_output(arguments, &mut command);
+    command
+}
+
+/// Command that starts the program without an instance. The library to preload gives plain files
+/// below `directory` to it instead of files of an instance.
+pub(super) fn plain_command(
+    arguments: &Run,
+    preload: Option<&PathBuf>,
+    directory: &Path,
+) -> Command {
+    let mut command = Command::new(&arguments.program[0]);
+    command.args(&arguments.program[1..]).env("UNISONO_PLAIN", directory);
+    if let Some(preload) = preload {
+        program::preload(&mut command, std::slice::from_ref(preload));
+    }
+    let names = ["UNISONO_PLAIN", "LD_PRELOAD"].map(str::to_owned).to_vec();
+    program::export(&mut command, &arguments.program, names);
+    command
+}
+
+/// Leaves standard output to the report if that is a JSON object.
+fn redirect_output(arguments: &Run, command: &mut Command) {
     if arguments.json
         && let Ok(errors) = std::io::stderr().as_fd().try_clone_to_owned()
     {
         command.stdout(Stdio::from(errors));
     }
-    command
 }

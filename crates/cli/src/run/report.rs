@@ -69,7 +69,7 @@ pub(super) struct FileReport {
 }
 
 /// Calls of one kind, over all processes.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct CallReport {
     pub(super) file: String,
     pub(super) op: String,

@@ -1,15 +1,17 @@
 //! The report of a run on one screen.
 //!
-//! *Invariant:* it has at most 24 lines of at most 80 columns.
+//! *Invariants:* no number is cut. Only words of the program and names of files are shortened, to
+//! lines of 80 columns; texts that must stay whole, such as commands and causes, may be longer.
+//! Rows, hints and notes beyond the first few are counted.
 
 use super::outcome::{Outcome, PlaceOfFiles};
 use super::report::CallReport;
 use super::what_if::WhatIf;
 use crate::format::{plural, show_size};
+use measure::PlainRates;
 use std::collections::BTreeSet;
 
-/// Lines and columns of the screen.
-const LINES_MAX: usize = 24;
+/// Columns of the screen.
 const COLUMNS_MAX: usize = 80;
 
 /// Most rows of calls, lines about hints, and remarks.
@@ -17,14 +19,31 @@ const CALLS_MAX: usize = 4;
 const HINTS_MAX: usize = 2;
 const NOTES_MAX: usize = 3;
 
+/// Columns of a row of calls after the name of its file, each with its usual width, and whether it
+/// is of text and not of numbers.
+const COLUMNS: [(&str, usize, bool); 7] = [
+    ("op", 5, true),
+    ("size", 9, false),
+    ("calls", 6, false),
+    ("", 11, true),
+    ("time", 8, false),
+    ("MiB/s", 7, false),
+    ("limit", 5, false),
+];
+
+/// Least width of the name of a file.
+const NAME_MIN: usize = 12;
+
+/// Gain from which on Unisono is faster, and below whose inverse it is slower: less is noise.
+const GAIN_MIN: f64 = 1.05;
+
 /// Lines of the screen.
 pub(super) fn lines(outcome: &Outcome<'_>) -> Vec<String> {
     let mut lines = head(outcome);
     lines.push(String::new());
     lines.extend(calls(outcome));
     lines.extend(checks(outcome));
-    lines.truncate(LINES_MAX);
-    lines.iter().map(|line| fit(line, COLUMNS_MAX)).collect()
+    lines.iter().map(|line| printable(line)).collect()
 }
 
 /// Servers, program, and times.
@@ -60,19 +79,17 @@ fn calls(outcome: &Outcome<'_>) -> Vec<String> {
     let report = &outcome.report;
     if report.processes.is_empty() && report.calls.is_empty() {
         let (moved, requests) = outcome.moved();
+        let why = match outcome.ending.code {
+            0 => "none of MPI-IO: no process has left a report",
+            _ => "not known: the program ended before its processes left a report",
+        };
         return vec![
-            "  calls   no process has left a report: no MPI-IO calls were seen".to_owned(),
+            format!("  calls   {why}"),
             format!("  servers moved {} in {requests} requests", show_size(moved)),
         ];
     }
-    let mut lines = vec![format!(
-        "  {:<20} {:<5} {:>9} {:>6} {:<11} {:>8} {:>7} {:>5}",
-        "file", "op", "size", "calls", "", "time", "MiB/s", "limit"
-    )];
     let rows: Vec<_> = report.calls.iter().filter(|calls| calls.bytes > 0).collect();
-    for calls in rows.iter().take(CALLS_MAX) {
-        lines.push(row(calls, outcome));
-    }
+    let mut lines = table(&rows[..rows.len().min(CALLS_MAX)], outcome.limits);
     if rows.len() > CALLS_MAX {
         lines.push(format!("  and {} further kinds of calls: see --json", rows.len() - CALLS_MAX));
     }
@@ -110,7 +127,7 @@ fn transfers(outcome: &Outcome<'_>, rows: &[&CallReport]) -> Vec<String> {
     }
     if let Some(limits) = outcome.limits {
         lines.push(format!(
-            "  limit   a plain file there: write {:.0}, read {:.0} MiB/s (not to stable storage)",
+            "  limit   a plain file there: write {:.0}, read {:.0} MiB/s (page cache)",
             limits.write_mib_s, limits.read_mib_s
         ));
     }
@@ -121,24 +138,50 @@ fn transfers(outcome: &Outcome<'_>, rows: &[&CallReport]) -> Vec<String> {
     lines
 }
 
-fn row(calls: &CallReport, outcome: &Outcome<'_>) -> String {
-    let limit = outcome.limits.map(|limits| match calls.op.as_str() {
+/// The heading and a line for each row. The name of the file has what the numbers leave.
+fn table(rows: &[&CallReport], limits: Option<PlainRates>) -> Vec<String> {
+    let cells: Vec<_> = rows.iter().map(|calls| cells(calls, limits)).collect();
+    let widths: [usize; COLUMNS.len()] = std::array::from_fn(|column| {
+        let used = cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        used.max(COLUMNS[column].1)
+    });
+    let used = 2 + widths.iter().map(|width| width + 1).sum::<usize>();
+    let name_width = COLUMNS_MAX.saturating_sub(used).max(NAME_MIN);
+    let line = |name: &str, cells: [&str; COLUMNS.len()]| {
+        let mut line = format!("  {:<name_width$}", fit(name, name_width));
+        for ((cell, width), (_, _, is_text)) in cells.into_iter().zip(widths).zip(COLUMNS) {
+            line += &match is_text {
+                true => format!(" {cell:<width$}"),
+                false => format!(" {cell:>width$}"),
+            };
+        }
+        line
+    };
+    let mut lines = vec![line("file", COLUMNS.map(|(name, ..)| name))];
+    let rows = rows.iter().zip(&cells);
+    lines
+        .extend(rows.map(|(calls, cells)| line(&calls.file, cells.each_ref().map(String::as_str))));
+    lines
+}
+
+/// Cells of a row, but for the name of its file.
+fn cells(calls: &CallReport, limits: Option<PlainRates>) -> [String; COLUMNS.len()] {
+    let limit = limits.map(|limits| match calls.op.as_str() {
         "read" => limits.read_mib_s,
         _ => limits.write_mib_s,
     });
     let rate = calls.mib_s();
     let share = rate.zip(limit).map(|(rate, limit)| percent(rate / limit));
-    format!(
-        "  {:<20} {:<5} {:>9} {:>6} {:<11} {:>8} {:>7} {:>5}",
-        fit(&calls.file, 20),
-        fit(&calls.op, 5),
+    let unknown = || "-".to_owned();
+    [
+        calls.op.clone(),
         show_size(calls.bytes),
-        calls.calls,
-        fit(&calls.form, 11),
+        calls.calls.to_string(),
+        calls.form.clone(),
         time(calls.seconds),
-        rate.map_or_else(|| "-".to_owned(), rate_word),
-        share.unwrap_or_else(|| "-".to_owned()),
-    )
+        rate.map_or_else(unknown, rate_word),
+        share.unwrap_or_else(unknown),
+    ]
 }
 
 /// Check of the files, hints, place of the files, and remarks.
@@ -174,7 +217,58 @@ fn checks(outcome: &Outcome<'_>) -> Vec<String> {
         PlaceOfFiles::Discarded => lines.push(format!("  files   {count} discarded; {stopped}")),
     }
     lines.extend(outcome.notes.iter().take(NOTES_MAX).map(|note| format!("  note    {note}")));
-    lines.extend(outcome.what_if.as_ref().map(WhatIf::line));
+    lines.extend(further(outcome.notes.len(), NOTES_MAX, "notes"));
+    lines.extend(outcome.what_if.as_ref().and_then(WhatIf::line));
+    lines.extend(compared(outcome));
+    lines
+}
+
+/// Line that counts what is beyond the first `shown` ones.
+fn further(all: usize, shown: usize, what: &str) -> Option<String> {
+    (all > shown).then(|| format!("          and {} further {what}: see --json", all - shown))
+}
+
+/// What the program took without Unisono, and whether Unisono pays.
+fn compared(outcome: &Outcome<'_>) -> Vec<String> {
+    let Some(compared) = &outcome.compared else { return Vec::new() };
+    let (before, after) = (&compared.before, &compared.after);
+    let mut lines = vec![format!(
+        "  without Unisono: {} before the run and {} after it, on plain files",
+        time(before.seconds),
+        time(after.seconds)
+    )];
+    let (Some(plain), Some(plain_stored)) = (compared.seconds(), compared.stored_seconds()) else {
+        lines.push(format!("          but exit codes {}, {}", before.exit_code, after.exit_code));
+        return lines;
+    };
+    let (seconds, stored) = outcome.seconds();
+    let gain = plain / seconds;
+    lines.push(format!(
+        "  with    {}: {gain:.2} times as fast as the faster of these",
+        time(seconds)
+    ));
+    let whole = stored.map(|stored| (plain_stored / stored, stored));
+    if let Some((gain, stored)) = whole {
+        let (stored, plain) = (time(stored), time(plain_stored));
+        lines.push(format!(
+            "          until files are on disk, {stored} to {plain}: {gain:.2} times as fast"
+        ));
+    }
+    let whole_gain = whole.map_or(gain, |(gain, _)| gain);
+    lines.push(
+        match (gain >= GAIN_MIN, whole_gain >= GAIN_MIN) {
+            _ if gain.max(whole_gain) < 1.0 / GAIN_MIN => {
+                "  it does not pay: plain files are faster here"
+            }
+            (true, true) => "  it pays",
+            (true, false) => {
+                "  it pays if the files stay in the instance, and not if they are copied out"
+            }
+            (false, true) => "  it pays by the way of the files to the disk only",
+            (false, false) => "  it makes no difference",
+        }
+        .to_owned(),
+    );
     lines
 }
 
@@ -191,7 +285,8 @@ fn hints(outcome: &Outcome<'_>) -> Vec<String> {
     let line = |(name, file): &(&String, &super::report::FileReport)| {
         format!("  hints   {name}: rejected {}", file.rejected)
     };
-    rejected.iter().take(HINTS_MAX).map(line).collect()
+    let shown = rejected.iter().take(HINTS_MAX).map(line);
+    shown.chain(further(rejected.len(), HINTS_MAX, "files with rejected hints")).collect()
 }
 
 /// Rate in MiB/s; a low one with a decimal.
@@ -209,14 +304,17 @@ fn time(seconds: f64) -> String {
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share.clamp(-9.99, 99.99))
+    format!("{:.0} %", 100.0 * share)
 }
 
-/// Text of at most `most` characters; what is cut out of the middle becomes dots. Control
-/// characters become question marks.
+/// Text whose control characters are question marks.
+fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+}
+
+/// Text of at most `most` characters; what is cut out of the middle becomes dots.
 fn fit(text: &str, most: usize) -> String {
-    let letters: Vec<char> =
-        text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect();
+    let letters: Vec<char> = text.chars().collect();
     if letters.len() <= most {
         return letters.into_iter().collect();
     }
@@ -228,14 +326,31 @@ fn fit(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: text is cut to its width, and times keep to eight columns.
+    //! Proves: text is cut to its width, times keep to eight columns, and no number is cut.
     use super::*;
+
+    #[test]
+    fn numbers_are_whole_and_names_give_way() {
+        let mut calls = CallReport::default();
+        calls.file = "runs/of/a/long/campaign/field.dat".to_owned();
+        (calls.op, calls.form) = ("write".to_owned(), "independent".to_owned());
+        (calls.calls, calls.bytes, calls.seconds) = (123_456_789_012, 1 << 60, 123_456_789.0);
+        let limits = PlainRates { write_mib_s: 0.001, read_mib_s: 1.0 };
+        let lines = table(&[&calls], Some(limits));
+        for words in ["123456789012", "123456789 s", "8906", "890604427 %"] {
+            assert!(lines[1].contains(words), "{words:?} is missing in {lines:?}");
+        }
+        assert!(
+            lines[1].starts_with("  runs/...") && lines[0].len() == lines[1].len(),
+            "{lines:?}"
+        );
+    }
 
     #[test]
     fn text_fits() {
         assert_eq!(fit("short", 10), "short");
         assert_eq!(fit("a/long/path/name", 10), "a/lo...ame");
-        assert_eq!(fit("a\nb", 10), "a?b");
+        assert_eq!(printable("a\nb"), "a?b");
         for seconds in [0.0, 0.0999, 0.1, 99.99, 100.0, 999_999.0] {
             assert!(time(seconds).len() <= 8, "{}", time(seconds));
         }

@@ -18,6 +18,25 @@ pub(super) struct Files {
 }
 
 impl Files {
+    /// Lists them after a program. One that ended early has closed no file, and the catalogue knows
+    /// their sizes only then: servers are asked for each.
+    ///
+    /// # Errors
+    /// Errors of the servers.
+    pub(super) fn after(instance: &Instance, ended_early: bool) -> Result<Self, UserError> {
+        let listed = Self::list(instance)?;
+        if !ended_early {
+            return Ok(listed);
+        }
+        let session = Session::new(instance.clone());
+        let size = |name: &String| match session.look_at(name)?.kind {
+            EntryKind::File(record) => Ok(record.bytes),
+            EntryKind::Directory(_) => Ok(0),
+        };
+        let sizes = listed.names.iter().map(size).collect::<Result<Vec<u64>, UserError>>()?;
+        Ok(Self { bytes: sizes.iter().sum(), ..listed })
+    }
+
     /// Lists them.
     ///
     /// # Errors
@@ -43,7 +62,11 @@ fn is_own(name: &str) -> bool {
 
 /// Target of the copy out: the user's, or a new directory in the current one.
 pub(super) enum Target {
-    Directory(PathBuf),
+    /// With `overwrite`, files of the same names are replaced.
+    Directory {
+        path: PathBuf,
+        overwrite: bool,
+    },
     New,
     Nowhere,
 }
@@ -52,20 +75,31 @@ impl Target {
     /// Target that the arguments say.
     pub(super) fn of(arguments: &Run) -> Self {
         match &arguments.stage_out {
-            Some(directory) => Self::Directory(directory.clone()),
+            Some(path) => Self::Directory { path: path.clone(), overwrite: arguments.overwrite },
             None if arguments.discard || !arguments.data.is_empty() => Self::Nowhere,
             None => Self::New,
         }
     }
 
-    /// Proves that files can be written there, before anything is computed. Returns the directory
-    /// in which they will be.
+    /// Proves that files can be written there, before anything is computed, and that those which
+    /// the arguments name are not there. Returns the directory in which they will be.
     ///
     /// # Errors
-    /// Fails when no file can be made there.
-    pub(super) fn prepare(&self) -> Result<Option<PathBuf>, UserError> {
+    /// Fails when no file can be made there, or one would be replaced.
+    pub(super) fn prepare(
+        &self,
+        arguments: &Run,
+        left_out: &LeftOut,
+    ) -> Result<Option<PathBuf>, UserError> {
         let directory = match self {
-            Self::Directory(directory) => directory.clone(),
+            Self::Directory { path, overwrite } => {
+                if !overwrite {
+                    let names = named(arguments).filter(|name| !left_out.has(name));
+                    let there = names.map(|name| path.join(name)).filter(|path| path.is_file());
+                    refuse_replacing(ExitCode::Usage, &there.collect::<Vec<_>>())?;
+                }
+                path.clone()
+            }
             Self::New => PathBuf::from("."),
             Self::Nowhere => return Ok(None),
         };
@@ -84,7 +118,7 @@ impl Target {
     /// Directory for the copies, made if it must be new.
     fn directory(&self) -> Result<PathBuf, UserError> {
         match self {
-            Self::Directory(directory) => Ok(directory.clone()),
+            Self::Directory { path, .. } => Ok(path.clone()),
             Self::New | Self::Nowhere => {
                 let here = std::env::current_dir();
                 let made = here.and_then(|here| {
@@ -98,6 +132,32 @@ impl Target {
             }
         }
     }
+}
+
+/// Names of files that the arguments of a run have in them: of the instance, and to be staged in.
+fn named(arguments: &Run) -> impl Iterator<Item = String> {
+    let words = arguments.program.iter().map(|word| word.to_string_lossy());
+    let of_program = words.filter_map(|word| {
+        let (_, name) = word.split_once("unisono://")?;
+        let name =
+            name.split([' ', ',', ';', '"', '\'']).next()?.trim_start_matches('/').to_owned();
+        (!name.is_empty()).then_some(name)
+    });
+    let staged_in = arguments.stage_in.iter().filter_map(|path| path.file_name());
+    of_program.chain(staged_in.map(|name| name.to_string_lossy().into_owned()))
+}
+
+/// Refuses to replace files.
+fn refuse_replacing(code: ExitCode, there: &[PathBuf]) -> Result<(), UserError> {
+    let Some(first) = there.first() else { return Ok(()) };
+    let more =
+        if there.len() > 1 { format!(" and {} more", there.len() - 1) } else { String::new() };
+    Err(UserError::new(
+        code,
+        "staging out would replace files",
+        format!("{}{more} is there already", first.display()),
+        "name another directory with --stage-out, or add --overwrite",
+    ))
 }
 
 /// Result of a copy out.
@@ -167,19 +227,28 @@ pub(super) fn stage_out(
     let root = [Place::Instance(String::new())];
     let plan = CopyPlan::new(&session, &root, &Place::Local(directory.clone()), true, None)?;
     let plan = plan.without(|name| is_own(name) || left_out.has(name));
+    if matches!(target, Target::Directory { overwrite: false, .. }) {
+        let there = targets(&plan).filter(|path| path.symlink_metadata().is_ok());
+        let there: Vec<PathBuf> = there.cloned().collect();
+        refuse_replacing(ExitCode::Failed, &there)?;
+    }
     let copied = session.copy(&plan, &|_| ())?;
     sync(&plan)?;
     let seconds = start.elapsed().as_secs_f64();
     Ok(StagedOut { directory, files: copied.files, bytes: copied.bytes, seconds })
 }
 
-/// Waits until the copies are on stable storage: the originals vanish next.
-fn sync(plan: &CopyPlan) -> Result<(), UserError> {
-    let paths = plan.files().iter().filter_map(|file| match &file.to {
+/// Paths of the copies.
+fn targets(plan: &CopyPlan) -> impl Iterator<Item = &PathBuf> {
+    plan.files().iter().filter_map(|file| match &file.to {
         Place::Local(path) => Some(path),
         Place::Instance(_) => None,
-    });
-    for path in paths.filter(|path| path.is_file()) {
+    })
+}
+
+/// Waits until the copies are on stable storage: the originals vanish next.
+fn sync(plan: &CopyPlan) -> Result<(), UserError> {
+    for path in targets(plan).filter(|path| path.is_file()) {
         let synced = std::fs::File::open(path).and_then(|file| file.sync_all());
         synced.map_err(|error| {
             UserError::new(

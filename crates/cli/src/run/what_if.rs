@@ -1,6 +1,7 @@
 //! The last line of a report: what other servers would do for a program that was recorded.
 
 use crate::arguments::{Arguments, Command};
+use crate::what_if::{CALIBRATION, MACHINE};
 use ::simulate::{Axis, OwnModels, Point, Program, Setting, points, simulate_points};
 use clap::Parser;
 use interface::{ReplacementPolicies, UserError};
@@ -11,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trace::Trace;
 
-/// Calibration that is used if it lies in the current directory.
-const CALIBRATION: &str = "this-machine.toml";
-
 /// Events above which a trace takes too long to simulate at the end of a run.
 const EVENTS_MAX: u64 = 200_000;
+
+/// Gain below which another setting is not worth a line.
+const GAIN_MIN: f64 = 1.05;
 
 /// The best of a few other settings for a recorded program.
 #[derive(Serialize)]
@@ -67,7 +68,7 @@ impl WhatIf {
         ];
         let block = Setting::option("block", &recorded.block_bytes.to_string());
         let calibration = Some(Path::new(CALIBRATION)).filter(|path| path.is_file());
-        let machine = calibration.is_none().then(|| Setting::option("machine", "this-machine"));
+        let machine = calibration.is_none().then(|| Setting::option("machine", MACHINE));
         let fixed: Vec<Setting> = machine.into_iter().chain([block]).collect();
         let (policies, models) = (ReplacementPolicies::default(), OwnModels::default());
         let points = points(calibration, &fixed, &axes, &policies, &models)?;
@@ -84,16 +85,21 @@ impl WhatIf {
         }))
     }
 
-    /// The line of the report.
-    pub(super) fn line(&self) -> String {
+    /// The line of the report, if another setting is worth it.
+    pub(super) fn line(&self) -> Option<String> {
         let Self { servers, strategy, gain, is_calibrated, .. } = self;
-        let worth = if *is_calibrated { "predicted" } else { "not calibrated" };
-        format!("  what if {servers} servers, {strategy}: {gain:.2} times as fast ({worth})")
+        let worth = match is_calibrated {
+            true => "predicted",
+            false => "simulated on a machine that is not this one",
+        };
+        (*gain >= GAIN_MIN).then(|| {
+            format!("  what if {servers} servers, {strategy}: {gain:.2} times as fast ({worth})")
+        })
     }
 }
 
 /// Returns the directory of the trace that a program of these words records.
-fn trace_of(words: &[OsString]) -> Option<PathBuf> {
+pub(super) fn trace_of(words: &[OsString]) -> Option<PathBuf> {
     let name = Path::new(words.first()?).file_name()?;
     if name != "unisono" {
         return None;
@@ -106,7 +112,7 @@ fn trace_of(words: &[OsString]) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: the directory of a trace is that of the words of a run.
+    //! Proves: the directory of a trace is that of the words of a run, and only a gain has a line.
     use super::*;
 
     #[test]
@@ -119,5 +125,17 @@ mod tests {
         assert_eq!(of("/x/unisono record -o a mpiexec ./app"), Some("a".to_owned()));
         assert_eq!(of("unisono ls"), None);
         assert_eq!(of("mpiexec -n 4 unisono record ./app"), None);
+    }
+
+    #[test]
+    fn only_a_gain_is_worth_a_line() {
+        let line = |gain| {
+            let (trace, is_calibrated) = (PathBuf::from("t"), true);
+            let (servers, strategy) = ("4".to_owned(), "two-phase".to_owned());
+            WhatIf { trace, servers, strategy, gain, is_calibrated }.line()
+        };
+        assert_eq!(line(1.0), None);
+        let gain = "  what if 4 servers, two-phase: 1.50 times as fast (predicted)";
+        assert_eq!(line(1.5).as_deref(), Some(gain));
     }
 }
