@@ -7,6 +7,7 @@ use experiments::{Folder, Options, Progress, Report};
 use indicatif::{ProgressBar, ProgressStyle};
 use interface::UserError;
 use std::num::NonZero;
+use std::time::Duration;
 
 pub(crate) fn run(arguments: &Reproduce) -> Result<(), UserError> {
     let all = arguments.experiments.iter().cloned();
@@ -84,10 +85,16 @@ fn run_studies(arguments: &Reproduce, names: &[String]) -> Result<(), UserError>
     report.check()
 }
 
+/// Interval at which the bar shows that the command works.
+const TICK: Duration = Duration::from_millis(250);
+
 /// Progress bar with the number of finished trials, on standard error; hidden unless that is a
 /// terminal.
 fn bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{pos}/{len} trials {wide_bar} {elapsed_precise}");
+    let template = "{spinner} {pos}/{len} trials {wide_bar} {elapsed_precise}, {eta} left";
+    let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(0).with_style(style)
+    let bar = ProgressBar::new(0).with_style(style);
+    bar.enable_steady_tick(TICK);
+    bar
 }

@@ -1,5 +1,6 @@
 //! Anchors: figures that the text of a paper states, beside the same statistic of the simulation.
 
+use crate::catalogue::{Experiment, Point};
 use crate::defect::defect;
 use crate::method::Method;
 use crate::published::{AnchorLine, anchors};
@@ -45,16 +46,24 @@ struct Anchor {
     over: Option<Method>,
 }
 
-/// Compares every figure that is stated about an experiment.
+/// Compares figures that are stated about an experiment with the same statistic of `rows`. A figure
+/// is left out if a selection has taken away some of the rows that it is about: `whole` has them
+/// all.
 ///
 /// # Errors
 /// If a file of this crate is damaged.
 pub(crate) fn compare(
-    experiment: &str,
+    whole: &Experiment,
     rows: &[RowResult],
 ) -> Result<Vec<AnchorResult>, UserError> {
-    let compare = |line: AnchorLine| Ok(Anchor::new(line)?.compare(rows));
-    anchors(experiment)?.into_iter().map(compare).collect()
+    let mut results = Vec::new();
+    for line in anchors(whole.name)? {
+        let anchor = Anchor::new(line)?;
+        if anchor.has_all_rows(whole, rows) {
+            results.push(anchor.compare(rows));
+        }
+    }
+    Ok(results)
 }
 
 impl Anchor {
@@ -77,13 +86,23 @@ impl Anchor {
         Ok(Self { statistic, method: method(&line.method)?, over, line })
     }
 
+    fn has_all_rows(&self, whole: &Experiment, rows: &[RowResult]) -> bool {
+        let is_of_point =
+            |point: &&Point| self.permits(&point.pattern, &point.layout.to_string(), point.value);
+        let of_rows = self.rows(rows).count();
+        of_rows == whole.points.iter().filter(is_of_point).count()
+    }
+
+    fn rows<'a>(&'a self, rows: &'a [RowResult]) -> impl Iterator<Item = &'a RowResult> {
+        rows.iter().filter(|row| self.permits(&row.pattern, &row.layout, row.value))
+    }
+
     fn compare(self, rows: &[RowResult]) -> AnchorResult {
         let value = |row: &RowResult| match self.over {
             Some(over) => row.ratio_of(self.method, over),
             None => row.simulated(self.method),
         };
-        let values: Vec<f64> =
-            rows.iter().filter(|row| self.permits(row)).filter_map(value).collect();
+        let values: Vec<f64> = self.rows(rows).filter_map(value).collect();
         let simulated = match self.statistic {
             Statistic::Median => median(&values),
             Statistic::Minimum => Improvement::of(&values).map(|all| all.minimum),
@@ -95,13 +114,13 @@ impl Anchor {
         AnchorResult { name, low, high, unit, simulated, error_percent, source, sentence }
     }
 
-    fn permits(&self, row: &RowResult) -> bool {
+    fn permits(&self, pattern: &str, layout: &str, value: Option<u32>) -> bool {
         let among = |words: &str, word: &str| {
             words.is_empty() || words.split_whitespace().any(|permitted| permitted == word)
         };
-        let value = row.value.map(|value| value.to_string()).unwrap_or_default();
-        permits_pattern(&self.line.patterns, &row.pattern)
-            && among(&self.line.layouts, &row.layout)
+        let value = value.map(|value| value.to_string()).unwrap_or_default();
+        permits_pattern(&self.line.patterns, pattern)
+            && among(&self.line.layouts, layout)
             && among(&self.line.values, &value)
     }
 }
@@ -132,12 +151,12 @@ mod tests {
     //! Proves: every anchor of the file parses, its filters select the rows that they name, and a
     //! value inside a range has no error.
     use super::*;
-    use crate::select::experiment_names;
+    use crate::catalogue::experiments;
 
     #[test]
     fn every_anchor_is_understood() {
-        for name in experiment_names() {
-            compare(name, &[]).unwrap();
+        for experiment in experiments() {
+            compare(&experiment, &[]).unwrap();
         }
     }
 

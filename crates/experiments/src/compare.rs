@@ -2,7 +2,7 @@
 
 use crate::anchors::{self, AnchorResult};
 use crate::availability::AvailableSummary;
-use crate::catalogue::{Axis, Experiment, Paper, Point, Processors, RaUnit};
+use crate::catalogue::{Axis, Experiment, Paper, Point, Processors, RaUnit, experiments};
 use crate::improvement::{ImprovementRow, improvements};
 use crate::method::Method;
 use crate::plan::Done;
@@ -61,7 +61,9 @@ pub struct Comparison {
     pub available: Vec<AvailableSummary>,
     /// Agreement of the order of methods; `None` without published values of two methods.
     pub order: Option<OrderSummary>,
-    /// Improvement factors, if the experiment is about them.
+    /// False if the user selected some of the rows.
+    pub is_whole: bool,
+    /// Improvement factors, if the experiment is about them and all rows are there.
     pub improvements: Vec<ImprovementRow>,
     /// Figures that the text states.
     pub anchors: Vec<AnchorResult>,
@@ -101,6 +103,9 @@ impl Comparison {
         let rows: Vec<RowResult> =
             experiment.points.iter().map(row).collect::<Result<_, UserError>>()?;
         let methods = experiment.methods.iter().copied();
+        // The user may have selected rows; what a paper states is about all.
+        let whole = whole(experiment);
+        let is_whole = whole.points.len() == rows.len();
         Ok(Self {
             name: experiment.name,
             title: experiment.title,
@@ -121,8 +126,12 @@ impl Comparison {
                 .collect(),
             columns: methods.filter_map(|method| ColumnSummary::of(method, &rows)).collect(),
             order: OrderSummary::of(&rows),
-            improvements: if experiment.improvement { improvements(&rows)? } else { Vec::new() },
-            anchors: anchors::compare(experiment.name, &rows)?,
+            improvements: match experiment.improvement && is_whole {
+                true => improvements(&rows)?,
+                false => Vec::new(),
+            },
+            is_whole,
+            anchors: anchors::compare(&whole, &rows)?,
             methods: experiment.methods.clone(),
             rows,
         })
@@ -147,6 +156,12 @@ impl Comparison {
     pub(crate) fn is_published(&self, method: Method) -> bool {
         self.columns.iter().any(|column| column.method == method)
     }
+}
+
+/// The experiment without a selection of rows.
+fn whole(experiment: &Experiment) -> Experiment {
+    let is_it = |other: &Experiment| other.name == experiment.name;
+    experiments().into_iter().find(is_it).unwrap_or_else(|| experiment.clone())
 }
 
 impl ColumnSummary {
@@ -227,6 +242,7 @@ pub(crate) mod tests {
             available: Vec::new(),
             order: OrderSummary::of(&rows),
             improvements: Vec::new(),
+            is_whole: true,
             anchors: Vec::new(),
             methods,
             rows,

@@ -89,6 +89,9 @@ fn foot(comparison: &Comparison) -> Vec<String> {
         lines.push("stated in the text: published, simulated (error)".to_owned());
         lines.extend(comparison.anchors.iter().map(anchor_line));
     }
+    if !comparison.is_whole {
+        lines.push("what is published about all rows is left out: --only selects some".to_owned());
+    }
     lines
 }
 
