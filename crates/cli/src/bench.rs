@@ -2,6 +2,7 @@
 
 use crate::arguments::{Bench, BenchCommand};
 use crate::bench_plot;
+use crate::format::plural;
 use crate::output_file::OutputFile;
 use crate::present;
 use client::{Direct, Instance};
@@ -60,6 +61,12 @@ fn measure(
         arguments.limits.then(|| measure::measure_limits(instance, arguments.size)).transpose()?;
     if let (Some(limits), false) = (&limits, as_json) {
         show_limits(limits)?;
+    }
+    if !as_json {
+        let of = |spec: &CaseSpec| format!("{} by {}", spec.pattern, spec.strategy);
+        let first = plan.cases.first().map(of).unwrap_or_default();
+        let cases = plural(plan.cases.len() as u32, "case");
+        present::note(&format!("measuring {cases}, first {first}: a line for each as it ends"));
     }
     let mut header_shown = false;
     let progress = |row: &Row| {

@@ -24,12 +24,14 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<(), UserError> {
     let step = |step: &str| present::note(&format!("measuring {step}"));
     let directory = arguments.directory.as_deref();
     let calibration = measure::calibrate(&program, directory, &arguments.output, step)?;
+    let verdict = calibration.verdict(&arguments.output);
     if arguments.json {
-        return present::json(&calibration);
+        present::json(&calibration)?;
+        return verdict.map(drop);
     }
     show(&calibration)?;
     present::note(&format!("wrote {}", arguments.output.display()));
-    Ok(())
+    present::line(&verdict?)
 }
 
 fn show(calibration: &Calibration) -> Result<(), UserError> {

@@ -124,8 +124,8 @@ pub(crate) struct Sim {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum SimCommand {
-    /// Measure this machine and write a scenario that simulates it. Takes less than two minutes;
-    /// keep the machine idle meanwhile.
+    /// Measure this machine and write a scenario that simulates it. Takes two minutes, and four on
+    /// a busy machine; keep the machine idle meanwhile.
     Calibrate(Calibrate),
     /// Replay a trace of a disk on a disk model and compare the service times.
     Demerit(Demerit),

@@ -101,8 +101,11 @@ pub fn calibrate(
     })
 }
 
-/// Factor beyond which a calibration no longer fits.
+/// Factor of the mean beyond which a calibration does not fit.
 const FACTOR_MAX: f64 = 1.3;
+
+/// The same of a single program.
+const EACH_FACTOR_MAX: f64 = 2.0;
 
 /// Runs of each program in a check; the shortest counts, as others may use the machine.
 const CHECK_RUNS: u32 = 2;
@@ -128,18 +131,105 @@ pub fn check_calibration(
     let mut checked = carry_out(&FITTED, program, directory, CHECK_RUNS)?;
     checked.iter_mut().for_each(|case| case.real_seconds = case.real_least);
     let checked = with_simulated(checked, &simulate_all(&FITTED, scenario)?);
-    let factor = load::mean_factor(&checked);
-    if (1.0 / FACTOR_MAX..=FACTOR_MAX).contains(&factor) {
-        return Ok(checked);
+    match misfit(&checked) {
+        None => Ok(checked),
+        Some(cause) => Err(UserError::new(
+            ExitCode::Failed,
+            format!("{} no longer fits this machine", scenario.display()),
+            cause,
+            format!("let nothing else run and check again, or measure again: {calibrate}"),
+        )),
     }
-    Err(UserError::new(
-        ExitCode::Failed,
-        format!("{} no longer fits this machine", scenario.display()),
-        format!(
+}
+
+/// Says how far simulated programs are from real ones, if that is too far.
+fn misfit(programs: &[Residual]) -> Option<String> {
+    let factor = load::mean_factor(programs);
+    if !(1.0 / FACTOR_MAX..=FACTOR_MAX).contains(&factor) {
+        return Some(format!(
             "programs take {factor:.2} times as long as it says, and up to {FACTOR_MAX} is allowed"
-        ),
-        format!("let nothing else run and check again, or measure this machine again: {calibrate}"),
+        ));
+    }
+    let is_far = |one: &&Residual| {
+        !(1.0 / EACH_FACTOR_MAX..=EACH_FACTOR_MAX)
+            .contains(&(one.real_seconds / one.simulated_seconds))
+    };
+    let far: Vec<&Residual> = programs.iter().filter(is_far).collect();
+    let worst = far.iter().max_by(|one, other| {
+        let size = |one: &Residual| (one.real_seconds / one.simulated_seconds).ln().abs();
+        size(one).total_cmp(&size(other))
+    })?;
+    Some(format!(
+        "{} of {} programs take more than {EACH_FACTOR_MAX} times as long as it says, or as \
+         little; {} with records of {} B by {} {:.2} times as long",
+        far.len(),
+        programs.len(),
+        worst.pattern,
+        worst.record_bytes,
+        worst.access,
+        worst.real_seconds / worst.simulated_seconds,
     ))
+}
+
+impl Calibration {
+    /// Sentence about how far simulated programs are from real ones.
+    ///
+    /// # Errors
+    /// Refuses a calibration that is too far from the machine to be used.
+    pub fn verdict(&self, scenario: &Path) -> Result<String, UserError> {
+        let mut errors: Vec<f64> =
+            self.residuals.iter().map(|one| one.error().abs() * 100.0).collect();
+        errors.sort_by(f64::total_cmp);
+        let all = [&self.fitted[..], &self.residuals].concat();
+        if let Some(cause) = misfit(&all) {
+            return Err(UserError::new(
+                ExitCode::Failed,
+                format!("{} does not fit this machine", scenario.display()),
+                cause,
+                "let nothing else run, and measure again; until then compare shapes, not seconds",
+            ));
+        }
+        let (median, worst) = (errors.get(errors.len() / 2), errors.last());
+        Ok(format!(
+            "it fits: of {} programs that had no part in it, half are predicted within {:.0} %, \
+             all within {:.0} %",
+            errors.len(),
+            median.copied().unwrap_or_default(),
+            worst.copied().unwrap_or_default(),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: a calibration fits if its mean and each program are near, and says what is far.
+    use super::*;
+
+    /// Programs that take these times as long as is simulated.
+    fn programs(factors: &[f64]) -> Vec<Residual> {
+        let program = |factor: &f64| Residual {
+            pattern: "rc".to_owned(),
+            record_bytes: 8,
+            file_bytes: MIB,
+            access: "two-phase".to_owned(),
+            servers: 2,
+            ranks: 4,
+            real_seconds: *factor,
+            real_least: *factor,
+            real_most: *factor,
+            simulated_seconds: 1.0,
+        };
+        factors.iter().map(program).collect()
+    }
+
+    #[test]
+    fn programs_that_are_far_are_told() {
+        assert_eq!(misfit(&programs(&[1.1, 0.9, 1.6])), None);
+        let mean = misfit(&programs(&[1.4, 1.5, 1.4])).unwrap();
+        assert!(mean.contains("1.43 times as long"), "{mean}");
+        let one = misfit(&programs(&[1.0, 0.45, 2.2, 1.0])).unwrap();
+        assert!(one.contains("2 of 4 programs") && one.contains("0.45 times"), "{one}");
+    }
 }
 
 /// Carries programs out on real servers.
