@@ -236,9 +236,11 @@ assert comm.allreduce(ended) == 2 * comm.size
 """
 
 
-def test_ranks_of_mpi_share_an_array(instance):
+def test_ranks_of_mpi_share_an_array(instance, tmp_path):
     command = ["mpiexec.openmpi", "--oversubscribe", "-n", "3", sys.executable, "-c", PROGRAM]
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    environment = {**os.environ, **as_root, "MPI4PY_MPIABI": "openmpi", "UNISONO_TIMEOUT": "20"}
+    # Open MPI's programs at the same time must not share a directory.
+    own = {"MPI4PY_MPIABI": "openmpi", "UNISONO_TIMEOUT": "20", "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, **as_root, **own}
     told = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
     assert told.returncode == 0, told.stderr

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Seconds after which a program is killed.
 const LIMIT_SECONDS: &str = "240";
@@ -158,7 +159,37 @@ impl Family {
         }
         command.args(["-n", &ranks.to_string()]);
         command.envs(AS_ROOT.map(|name| (name, "1")));
+        command.env("TMPDIR", session_folder());
         command
+    }
+}
+
+/// Prefix of the names of session folders.
+const SESSION: &str = "unisono-mpi-session-";
+
+/// Makes a folder for temporary files of one MPI program. Programs of Open MPI that share one make and
+/// remove folders of each other there. Its name holds the number of this process, and folders of
+/// processes that have ended are removed by the next one.
+pub fn session_folder() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let (number, parent) = (NUMBER.fetch_add(1, Ordering::Relaxed), std::env::temp_dir());
+    if number == 0 {
+        remove_ended_sessions(&parent);
+    }
+    let folder = parent.join(format!("{SESSION}{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn remove_ended_sessions(parent: &Path) {
+    for entry in std::fs::read_dir(parent).unwrap().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(SESSION)?.split('-').next());
+        let has_ended = |process| !Path::new("/proc").join(process).exists();
+        if process.is_some_and(has_ended) {
+            // Another process may remove it too.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 
