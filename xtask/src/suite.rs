@@ -50,7 +50,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     let fixed = ["test", "--workspace", "--tests", "--no-fail-fast", "--profile", PROFILE];
     let mut command = cargo(root, &fixed);
     command.args(arguments).env(BUILT, "1");
-    let (tally, exited_well) = match stream(command, SILENCE_MAX) {
+    let mut failures = Failures::default();
+    let (tally, exited_well) = match stream(command, SILENCE_MAX, &mut failures) {
         Ok(outcome) => outcome,
         Err(cause) => {
             eprintln!(
@@ -63,6 +64,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     let complaint = tally.complaint(exited_well);
     if let Some((cause, help)) = complaint {
         eprintln!("error: the tests did not pass\ncause: {cause}\nhelp:  {help}");
+        failures.commands().iter().for_each(|command| eprintln!("repeat it with: {command}"));
     }
     println!("unisono: {} passed, {} failed", tally.passed, tally.failed);
     complaint.is_none()
@@ -83,7 +85,11 @@ fn examples(root: &Path) -> io::Result<Vec<String>> {
 
 /// Runs a command, copies its output line by line, and sums the results in it. Ends a command that
 /// printed nothing for `silence_max`.
-fn stream(mut command: Command, silence_max: Duration) -> io::Result<(Tally, bool)> {
+fn stream(
+    mut command: Command,
+    silence_max: Duration,
+    failures: &mut Failures,
+) -> io::Result<(Tally, bool)> {
     // A process group of its own, so that the tests end with the command.
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()?;
@@ -94,7 +100,10 @@ fn stream(mut command: Command, silence_max: Duration) -> io::Result<(Tally, boo
     let mut tally = Tally::default();
     loop {
         match lines.recv_timeout(silence_max) {
-            Ok(line) => tally.add_line(&line),
+            Ok(line) => {
+                tally.add_line(&line);
+                failures.add_line(&line);
+            }
             Err(RecvTimeoutError::Disconnected) => return Ok((tally, child.wait()?.success())),
             Err(RecvTimeoutError::Timeout) => {
                 tally.hung = true;
@@ -139,6 +148,35 @@ fn end_group_on_signal(child: &Child) {
     });
     if let Err(cause) = handled {
         eprintln!("note: tests may outlive an interrupt: {cause}");
+    }
+}
+
+/// Tests that failed.
+#[derive(Default)]
+struct Failures {
+    /// Names of the tests.
+    tests: Vec<String>,
+    /// Options by which cargo selects the programs that they are in.
+    targets: Vec<String>,
+}
+
+impl Failures {
+    /// Adds what a line says: `test name ... FAILED`, and at the end of cargo's output
+    /// ``    `-p cli --test together` ``.
+    fn add_line(&mut self, line: &str) {
+        let test = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"));
+        self.tests.extend(test.map(str::to_owned));
+        let target = line.strip_prefix("    `-p ").and_then(|rest| rest.strip_suffix('`'));
+        self.targets.extend(target.map(str::to_owned));
+    }
+
+    /// Commands that run the failed tests alone. Each names all tests, as the lines do not say
+    /// which program a test is in.
+    fn commands(&self) -> Vec<String> {
+        let tests = self.tests.join(" ");
+        let command =
+            |target: &String| format!("cargo test --profile {PROFILE} -p {target} -- {tests}");
+        self.targets.iter().map(command).collect()
     }
 }
 
@@ -188,7 +226,8 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: results are summed over all suites, and each way to fail is a failure.
+    //! Proves: failed tests are named with a command, results are summed over all suites, and each
+    //! way to fail is a failure.
     use super::*;
 
     #[test]
@@ -201,6 +240,18 @@ mod tests {
             test test_result: 4 passed ... ok\n";
         output.lines().for_each(|line| tally.add_line(line));
         assert_eq!(tally, Tally { passed: 13, failed: 2, hung: false });
+    }
+
+    #[test]
+    fn a_failed_test_has_a_command_that_repeats_it() {
+        let mut failures = Failures::default();
+        let output = "\
+            test run::files_are_kept ... ok\n\
+            test run::it_ends ... FAILED\n\
+            error: 1 target failed:\n    `-p cli --test together`\n";
+        output.lines().for_each(|line| failures.add_line(line));
+        let expected = "cargo test --profile checked -p cli --test together -- run::it_ends";
+        assert_eq!(failures.commands(), [expected]);
     }
 
     #[test]
@@ -221,7 +272,8 @@ mod tests {
         let started = std::env::temp_dir().join(format!("unisono-hang-{}", std::process::id()));
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & echo $! > \"$1\"; wait", "sh"]).arg(&started);
-        let (tally, exited_well) = stream(command, Duration::from_secs(1)).expect("sh runs");
+        let (tally, exited_well) =
+            stream(command, Duration::from_secs(1), &mut Failures::default()).expect("sh runs");
         assert_eq!(tally, Tally { passed: 0, failed: 0, hung: true });
         assert!(tally.complaint(exited_well).expect("it failed").0.contains("hung"));
         let id = std::fs::read_to_string(&started).expect("sh wrote it");
