@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 mod clients;
+pub(crate) mod pages;
 mod running;
 
 pub(crate) use clients::{
