@@ -149,8 +149,8 @@ mod tests {
         assert_eq!(
             out,
             "\nverdict: 1 of 2 claims hold in every row, the others in some; exceptions that were \
-             not known: 1\n  a > b: holds in 3 of 3 rows\n  a > b: holds in 1 of 3 rows\n    not in \
-             x (known)\n    not in y\n"
+             not known: 1\n  a > b: holds in 3 of 3 rows\n  a > b: holds in 1 of 3 rows\n    \
+             not in x (known)\n    not in y\n"
         );
     }
 
