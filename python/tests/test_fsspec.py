@@ -2,6 +2,7 @@
 
 import multiprocessing
 import pickle
+import subprocess
 import threading
 
 import fsspec
@@ -10,6 +11,7 @@ import pytest
 from fsspec.tests.abstract import AbstractCopyTests, AbstractFixtures, AbstractGetTests, AbstractPutTests
 from fsspec.tests.abstract import AbstractOpenTests, AbstractPipeTests
 
+import unisono
 from unisono import errors
 from unisono.fs import UnisonoFileSystem
 
@@ -56,6 +58,28 @@ def test_the_protocol_is_known(instance):
         file.write(b"known")
     assert fsspec.open("unisono://known").open().read() == b"known"
     assert fsspec.open("unisono:///known", "rt").open().read() == "known"
+
+
+def test_every_spelling_of_a_name_is_the_same_file(fs, connection, instance):
+    """The file system, connections, arrays and the command read a name in the same way."""
+    fs.makedirs("spelt/x/..//y")
+    fs.pipe_file("./spelt//f", b"\x07")
+    for word in ("spelt/f", "/spelt/./f/", "../spelt/f", "spelt/none/../f", "unisono:spelt/f", "unisono://./spelt//f"):
+        assert fs.cat_file(word) == b"\x07"
+        assert fs.info(word)["name"] == "spelt/f"
+        assert connection.open(word).name == "spelt/f"
+        command = ["unisono", "cat", "--instance", instance, word]
+        assert subprocess.run(command, check=True, capture_output=True).stdout == b"\x07"
+    with unisono.open_array("unisono:./spelt//array", "w", shape=(3,), dtype="u1"):
+        pass
+    with unisono.open_array("/spelt/y/../array") as array:
+        assert array.shape == (3,)
+    fs.rm("spelt/array")
+    assert fs.exists("unisono:") and fs.isdir("spelt/../..")
+    connection.rename("unisono://spelt/f", "spelt/./g", replace=False)
+    connection.remove("spelt//g")
+    assert fs.ls("unisono:./spelt", detail=False) == ["spelt/y"]
+    fs.rm("/spelt/", recursive=True)
 
 
 def test_files_in_every_mode(fs):

@@ -19,6 +19,9 @@ def default_instance() -> Path:
 def after_fork() -> None:
     """Give up what a forked child shares with threads of its parent."""
 
+def instance_name(word: str) -> str:
+    """Return the name in an instance that a word means; that of the root is empty."""
+
 def check_memory(object: _Buffer) -> int:
     """Return the number of bytes of an object's memory, if a file can be written from it."""
 

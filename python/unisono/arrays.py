@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 from . import errors
 from ._connect import connect
 from ._distribution import check_words, count_of, grid_of, index_from, indices_from, indices_of, words_of
-from ._native import Connection, File, Group, Part, Started
+from ._native import Connection, File, Group, Part, Started, instance_name
 from ._npy_header import HEADER_BYTES, description_of, make_header, read_header
 from .tables import Table
 
@@ -434,10 +434,6 @@ _PROCESSES_MAX = 1 << 16
 _METHODS = ("disk-directed", "two-phase", "caching", "noncollective", "global-barrier", "node-grouping")
 
 
-def _name(url: str) -> str:
-    return url.removeprefix("unisono:").strip("/")
-
-
 def _make(connection: Connection, wanted: _Wanted) -> dict[str, Any]:
     """Make the file or look at it, by rank 0; return what all processes must know."""
     shape, dtype = wanted.shape, wanted.dtype
@@ -561,7 +557,7 @@ def open_array(
     >>> (even == whole[:, ::2]).all() and (odd == whole[:, 1::2]).all()
     np.True_
     """
-    name = _name(str(url))
+    name = instance_name(str(url))
     rank, processes = _place_of(name, comm, rank, size)
     meeting = str(group or name)
     failure: Exception | None = None

@@ -21,7 +21,7 @@ from fsspec.utils import stringify_path  # type: ignore[import-untyped]
 
 from . import errors
 from ._connect import connect
-from ._native import File, check_memory
+from ._native import File, check_memory, instance_name
 
 __all__ = ["UnisonoFile", "UnisonoFileSystem"]
 
@@ -91,10 +91,7 @@ class UnisonoFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def _strip_protocol(cls, path: Any) -> Any:
         if isinstance(path, list):
             return [cls._strip_protocol(one) for one in path]
-        path = os.fspath(stringify_path(path))
-        if path.startswith("unisono:"):
-            path = path[len("unisono:") :]
-        return path.strip("/")
+        return instance_name(os.fspath(stringify_path(path)))
 
     # ---- Names --------------------------------------------------------------------------------
 

@@ -152,6 +152,15 @@ int unisono_disconnect(unisono_t *connection);
 
 /* ---- Names --------------------------------------------------------------------------------- */
 
+/* A name is a path in the instance. "unisono:" in front, doubled slashes, and slashes at either end
+ * say nothing; "." is the directory itself and ".." the one above, which of the root is the root.
+ * "a/b", "/a//b/", "./a/b", "a/c/../b" and "unisono://a/b" are one name. */
+
+/* Tells which name a word means, in the form in which the instance lists it: "a/b", and "" for the
+ * root. Stores it with a zero byte at its end; of a name that does not fit in `bytes` bytes, the
+ * beginning. name may be NULL when bytes is 0. Returns the number of bytes of the name. */
+int64_t unisono_name(const char *word, char *name, size_t bytes);
+
 /* An open file. */
 typedef struct unisono_file unisono_file_t;
 

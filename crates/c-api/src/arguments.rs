@@ -32,6 +32,24 @@ impl Text {
     }
 }
 
+/// Memory of the caller for a text.
+#[repr(transparent)]
+pub(crate) struct TextBuffer(*mut c_char);
+
+impl TextBuffer {
+    /// Stores as much of the text as `bytes` bytes hold together with the zero byte at its end. May
+    /// be NULL for no bytes.
+    pub(crate) fn fill(&self, text: &str, bytes: usize, name: &'static str) -> Result<(), Failure> {
+        let Some(room) = bytes.checked_sub(1) else { return Ok(()) };
+        check(self.0, name)?;
+        let mut cut = text.as_bytes()[..text.len().min(room)].to_vec();
+        cut.push(0);
+        // SAFETY: the caller promises `bytes` bytes, of which no more are written.
+        unsafe { self.0.cast::<u8>().copy_from(cut.as_ptr(), cut.len()) };
+        Ok(())
+    }
+}
+
 /// A place for a result.
 #[repr(transparent)]
 pub(crate) struct Out<T>(*mut T);

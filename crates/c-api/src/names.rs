@@ -1,6 +1,6 @@
 //! Names: opening, listing, making, renaming and removing.
 
-use crate::arguments::{Filled, Options, Out, Text, extensible};
+use crate::arguments::{Filled, Options, Out, Text, TextBuffer, extensible};
 use crate::border::{Failure, exported};
 use crate::errors::text;
 use crate::handles::{ConnectionHandle, FileHandle, make};
@@ -102,6 +102,13 @@ fn open(
 }
 
 exported! {
+    /// Tells which name a word of a user means.
+    fn unisono_name(word: Text, name: TextBuffer, bytes: usize) -> i64 {
+        let meant = instance_name(word.required("word")?);
+        name.fill(&meant, bytes, "name")?;
+        Ok(meant.len() as u64)
+    }
+
     /// Opens a file.
     fn unisono_open(
         connection: ConnectionHandle,
@@ -112,7 +119,7 @@ exported! {
     ) -> c_int {
         make(&file, "file", || {
             let connection = connection.get("connection")?;
-            let name = instance_name(name.required("name")?);
+            let name = name.required("name")?;
             if flags & !(CREATE | EXCL | TRUNC) != 0 || flags & (CREATE | EXCL) == EXCL {
                 return Err(Failure::argument("flags", format!("is {flags:#x}")));
             }
@@ -122,7 +129,7 @@ exported! {
                 return Err(Failure::argument("layout", cause));
             }
             let block_bytes = Some(block_bytes).filter(|bytes| *bytes > 0);
-            let opened = open(connection, &name, flags, block_bytes)?;
+            let opened = open(connection, name, flags, block_bytes)?;
             if flags & TRUNC != 0
                 && let Err(error) = opened.set_size(0)
             {
@@ -138,7 +145,7 @@ exported! {
     fn unisono_stat(connection: ConnectionHandle, name: Text, stat: Filled<Stat>) -> c_int {
         let slot = stat.slot("stat")?;
         let connection = connection.get("connection")?;
-        let entry = connection.stat(&instance_name(name.required("name")?))?;
+        let entry = connection.stat(name.required("name")?)?;
         slot.fill(&Stat::from(&entry));
         Ok(())
     }
@@ -152,7 +159,7 @@ exported! {
     ) -> c_int {
         let each = each.ok_or_else(|| Failure::argument("each", "is NULL"))?;
         let connection = connection.get("connection")?;
-        let entries = connection.list(&instance_name(directory.required("directory")?))?;
+        let entries = connection.list(directory.required("directory")?)?;
         for entry in &entries {
             let (name, stat) = (text(&entry.name), Stat::from(entry));
             if each(name.as_ptr(), &raw const stat, context) != 0 {
@@ -165,19 +172,19 @@ exported! {
     /// Makes a directory.
     fn unisono_mkdir(connection: ConnectionHandle, name: Text, parents: c_int) -> c_int {
         let connection = connection.get("connection")?;
-        Ok(connection.make_directory(&instance_name(name.required("name")?), parents != 0)?)
+        Ok(connection.make_directory(name.required("name")?, parents != 0)?)
     }
 
     /// Renames a file or a directory.
     fn unisono_rename(connection: ConnectionHandle, from: Text, to: Text, replace: c_int) -> c_int {
         let connection = connection.get("connection")?;
         let (from, to) = (from.required("from")?, to.required("to")?);
-        Ok(connection.rename(&instance_name(from), &instance_name(to), replace != 0)?)
+        Ok(connection.rename(from, to, replace != 0)?)
     }
 
     /// Removes a file or an empty directory.
     fn unisono_remove(connection: ConnectionHandle, name: Text) -> c_int {
         let connection = connection.get("connection")?;
-        Ok(connection.remove(&instance_name(name.required("name")?))?)
+        Ok(connection.remove(name.required("name")?)?)
     }
 }

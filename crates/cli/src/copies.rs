@@ -65,9 +65,8 @@ pub(crate) fn get(arguments: &Get) -> Result<(), UserError> {
 }
 
 pub(crate) fn copy(arguments: &Cp) -> Result<(), UserError> {
-    let sources = arguments.sources.iter().map(|word| Place::of_word(word));
-    let sources: Vec<Place> = sources.collect::<Result<_, _>>()?;
-    let target = Place::of_word(&arguments.target)?;
+    let sources: Vec<Place> = arguments.sources.iter().map(|word| Place::of_word(word)).collect();
+    let target = Place::of_word(&arguments.target);
     let is_local = |place: &Place| matches!(place, Place::Local(_));
     if sources.iter().chain([&target]).all(is_local) {
         return Err(UserError::usage(

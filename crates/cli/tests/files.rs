@@ -2,6 +2,7 @@
 //! one destroys another, here or in the instance.
 
 use crate::support;
+use client::{Connection, Instance};
 use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -178,12 +179,12 @@ fn unknown_files_are_named() {
 
 #[test]
 fn bad_names_and_blocks_are_refused() {
-    // Proves: names that are empty, too long or hold control characters, and blocks that are
+    // Proves: names of the root, too long or with control characters, and blocks that are
     // empty or huge, are refused with code 2 and leave no file; unusual good names are not.
     let place = Place::with_servers(1);
     let local = place.file("local", b"x");
     let (long, part) = ("n/".repeat(513), "n".repeat(256));
-    for name in ["", "..", "a/./b", "line\nbreak", "bell\u{7}", &long, &part] {
+    for name in ["", "..", "a/..", "unisono:.", "line\nbreak", "bell\u{7}", &long, &part] {
         put(&place, &local, name).refused(USAGE, &["cannot name a file"]);
     }
     let local_text = local.to_str().unwrap();
@@ -202,6 +203,37 @@ fn bad_names_and_blocks_are_refused() {
         command.arg(place.instance()).args(["--", name, "-"]);
         assert_eq!(support::run(command).done().output, b"x", "{name}");
     }
+}
+
+#[test]
+fn every_spelling_of_a_name_is_the_same_file() {
+    // Proves: commands take a name in every spelling, list it in one, and the library finds it.
+    let place = Place::with_servers(1);
+    let local = place.file("local", b"x");
+    place.run(&["mkdir", "-p", "a//b/../."]).done();
+    put(&place, &local, "./a//c").done();
+    let connection = Connection::open(&Instance::at(place.instance())).unwrap();
+    for word in [
+        "a/c",
+        "/a/c/",
+        "../a/./c",
+        "a/none/../c",
+        "unisono:a/c",
+        "unisono://a/c",
+        "unisono://./a/c",
+    ] {
+        assert_eq!(place.run(&["cat", word]).done().output, b"x", "{word}");
+        assert_eq!(place.run(&["ls", word]).done().text().split_whitespace().last(), Some("c"));
+        assert_eq!(connection.open_file(word).unwrap().name(), "a/c", "{word}");
+        put(&place, &local, word).refused(FAILED, &["\"a/c\"", "already"]);
+        let copy = place.path("copy");
+        place.run(&["cp", &format!("unisono:{word}"), copy.to_str().unwrap()]).done();
+        assert_eq!(std::fs::read(copy).unwrap(), b"x", "{word}");
+    }
+    place.run(&["mv", "unisono://a/./c", "a/../d"]).done();
+    assert_eq!(place.run(&["ls", "."]).done().text().split_whitespace().last(), Some("d"));
+    place.run(&["rm", "unisono:./d"]).done();
+    assert!(connection.find("/d").unwrap().is_none());
 }
 
 #[test]

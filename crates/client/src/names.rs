@@ -1,10 +1,10 @@
 //! Names of an instance as users write them.
 
-use interface::UserError;
 use std::path::PathBuf;
+pub use wire::{SCHEME, instance_name};
 
-/// Prefix of names in an instance.
-pub const SCHEME: &str = "unisono://";
+/// Start of a word that names something in an instance.
+const SCHEME_WORD: &str = "unisono:";
 
 /// One end of a copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,20 +16,12 @@ pub enum Place {
 }
 
 impl Place {
-    /// Parses a word of a command line: `unisono://NAME` is in the instance, anything else is
-    /// local.
-    ///
-    /// # Errors
-    /// Fails when it begins as if it were in the instance.
-    pub fn of_word(word: &str) -> Result<Self, UserError> {
-        match (word.strip_prefix(SCHEME), word.strip_prefix(SCHEME.trim_end_matches('/'))) {
-            (Some(name), _) => Ok(Self::Instance(plain(name))),
-            (None, None) => Ok(Self::Local(PathBuf::from(word))),
-            (None, Some(name)) => Err(UserError::usage(
-                format!("{word:?} is neither a local path nor a name in the instance"),
-                format!("names in the instance begin with {SCHEME}"),
-                format!("write {SCHEME}{}; a local file is ./{word}", plain(name)),
-            )),
+    /// Parses a word of a command line: `unisono://NAME`, also with fewer slashes, is in the
+    /// instance, anything else is local.
+    pub fn of_word(word: &str) -> Self {
+        match word.starts_with(SCHEME_WORD) {
+            true => Self::Instance(instance_name(word)),
+            false => Self::Local(PathBuf::from(word)),
         }
     }
 
@@ -38,6 +30,24 @@ impl Place {
         match self {
             Self::Local(path) => Self::Local(path.join(part)),
             Self::Instance(name) => Self::Instance(join(name, part)),
+        }
+    }
+
+    /// Path of this place from a directory above it, which is "" for itself.
+    pub(crate) fn path_below(&self, directory: &Self) -> Option<String> {
+        match (self, directory) {
+            (Self::Local(path), Self::Local(above)) => {
+                Some(path.strip_prefix(above).ok()?.to_string_lossy().into_owned())
+            }
+            (Self::Instance(name), Self::Instance(above)) if above.is_empty() => Some(name.clone()),
+            (Self::Instance(name), Self::Instance(above)) => {
+                let rest = name.strip_prefix(above.as_str())?;
+                if rest.is_empty() {
+                    return Some(String::new());
+                }
+                rest.strip_prefix('/').map(str::to_owned)
+            }
+            (Self::Local(_), Self::Instance(_)) | (Self::Instance(_), Self::Local(_)) => None,
         }
     }
 
@@ -71,17 +81,6 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Normalises a name of an instance. The scheme is optional; slashes at the beginning or the end,
-/// and doubled ones, are removed.
-pub fn instance_name(word: &str) -> String {
-    plain(word.strip_prefix(SCHEME).unwrap_or(word))
-}
-
-fn plain(name: &str) -> String {
-    let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty()).collect();
-    parts.join("/")
-}
-
 /// The name of `part` in a directory of an instance.
 pub(crate) fn join(directory: &str, part: &str) -> String {
     if directory.is_empty() { part.to_owned() } else { format!("{directory}/{part}") }
@@ -89,18 +88,19 @@ pub(crate) fn join(directory: &str, part: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: every way to write a name means the same one.
+    //! Proves: words of a command line are places here or in the instance.
     use super::*;
 
     #[test]
-    fn names_may_be_written_as_urls_or_paths() {
-        for word in ["a/b", "/a/b", "a//b/", "unisono://a/b", "unisono:///a/b/"] {
-            assert_eq!(instance_name(word), "a/b", "{word}");
+    fn the_scheme_tells_names_of_the_instance_from_paths() {
+        for word in ["unisono://a/b", "unisono:///a/b/", "unisono:a/c/../b", "unisono:./a//b"] {
+            assert_eq!(Place::of_word(word), Place::Instance("a/b".to_owned()), "{word}");
         }
-        assert_eq!((instance_name("/"), instance_name("unisono://")), ("".into(), "".into()));
-        let place = |word: &str| Place::of_word(word).expect("it is a place");
-        assert_eq!(place("unisono:///a/b").to_string(), "unisono://a/b");
-        assert_eq!(place("a/b").last_part().as_deref(), Some("b"));
-        assert_eq!(place("unisono://").last_part(), None);
+        for word in ["a/b", "./unisono:a", "/unisono:/a", "UNISONO://a", ""] {
+            assert_eq!(Place::of_word(word), Place::Local(PathBuf::from(word)), "{word}");
+        }
+        assert_eq!(Place::of_word("unisono:///a/b").to_string(), "unisono://a/b");
+        assert_eq!(Place::of_word("a/b").last_part().as_deref(), Some("b"));
+        assert_eq!(Place::of_word("unisono://").last_part(), None);
     }
 }

@@ -17,6 +17,12 @@ pub(crate) fn default_instance() -> PathBuf {
     client::default_instance_directory()
 }
 
+/// Name in an instance that a word means; that of the root is empty.
+#[pyfunction]
+pub(crate) fn instance_name(word: &str) -> String {
+    client::instance_name(word)
+}
+
 /// A connection to all servers of an instance. May be used by any thread, not by a forked child.
 #[pyclass(frozen, module = "unisono")]
 pub(crate) struct Connection {
@@ -73,6 +79,7 @@ impl Connection {
         mode: &str,
         block_bytes: Option<u64>,
     ) -> PyResult<File> {
+        let name = instance_name(&name);
         self.interrupted.settle(py, &name)?;
         let connection = self.connection.clone();
         let mode = mode.to_owned();
@@ -117,6 +124,7 @@ impl Connection {
 
     /// Removes a file or an empty directory.
     fn remove(&self, py: Python<'_>, name: String) -> PyResult<()> {
+        let name = instance_name(&name);
         self.interrupted.settle(py, &name)?;
         let connection = self.connection.clone();
         let kept = name.clone();
@@ -127,6 +135,7 @@ impl Connection {
     /// Gives a file or a directory another name. With `replace`, a file may have that name before.
     #[pyo3(signature = (old, new, *, replace=false))]
     fn rename(&self, py: Python<'_>, old: String, new: String, replace: bool) -> PyResult<()> {
+        let (old, new) = (instance_name(&old), instance_name(&new));
         self.interrupted.settle(py, &old)?;
         self.interrupted.settle(py, &new)?;
         let connection = self.connection.clone();

@@ -33,5 +33,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(memory::after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(memory::check_memory, module)?)?;
     module.add_function(wrap_pyfunction!(errors::error_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(connection::instance_name, module)?)?;
     module.add_function(wrap_pyfunction!(connection::default_instance, module)?)
 }

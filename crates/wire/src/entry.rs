@@ -98,29 +98,6 @@ impl FileSize {
     }
 }
 
-/// Largest length of a name, in bytes.
-pub const NAME_BYTES_MAX: usize = 1024;
-
-/// Largest length of a part of a name, in bytes.
-const PART_BYTES_MAX: usize = 255;
-
-/// Returns the reason why a text cannot be a name. The empty name of the root is valid.
-pub fn name_flaw(name: &str) -> Option<&'static str> {
-    if name.len() > NAME_BYTES_MAX {
-        return Some("it has more than 1024 bytes");
-    }
-    if name.chars().any(char::is_control) {
-        return Some("it contains a control character");
-    }
-    let parts = || name.split('/').filter(|_| !name.is_empty());
-    parts().find_map(|part| match part {
-        "" => Some("one of its parts is empty"),
-        "." | ".." => Some("one of its parts is . or .."),
-        long if long.len() > PART_BYTES_MAX => Some("one of its parts has more than 255 bytes"),
-        _ => None,
-    })
-}
-
 impl Made {
     /// Time of the creation.
     pub fn at(&self) -> Timestamp {

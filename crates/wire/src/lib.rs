@@ -17,6 +17,7 @@ mod fault;
 mod frequent;
 mod group_roster;
 mod message;
+mod name;
 mod rendezvous;
 mod request_id;
 
@@ -26,9 +27,7 @@ pub use client_cache::{
 };
 pub use client_key::ClientKey;
 pub use codec::{DecodeError, PreparedRequest, decode, decode_record, encode, encode_record};
-pub use entry::{
-    Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made, NAME_BYTES_MAX, name_flaw,
-};
+pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made};
 pub use fault::Fault;
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
 pub use group_roster::{Addresses, GroupRoster, Regions};
@@ -38,6 +37,7 @@ pub use message::{
     PlanRequest, PlannedBlock, PullRequest, ReadRequest, Reply, Request, ServerStatus,
     WriteRequest,
 };
+pub use name::{NAME_BYTES_MAX, SCHEME, instance_name, name_flaw};
 pub use rendezvous::{
     CollectiveCall, CounterChange, CounterRequest, EnrolRequest, JoinRequest, LockRequest,
     MEETING_BYTES_MAX, MEETING_NAME_BYTES_MAX, MEETING_TOTAL_BYTES_MAX, MeetRequest, UnlockRequest,

@@ -49,6 +49,9 @@ static void names(unisono_t *u)
     REFUSED(unisono_mkdir(u, NULL, 1));
     REFUSED(unisono_rename(u, "a", NULL, 0));
     REFUSED(unisono_remove(NULL, "a"));
+    char name[8];
+    REFUSED(unisono_name(NULL, name, sizeof name));
+    REFUSED(unisono_name("a", NULL, 1));
     CHECK(unisono_remove(u, "/") < 0);
 }
 

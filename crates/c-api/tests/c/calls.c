@@ -32,6 +32,32 @@ static int see(const char *name, const unisono_stat_t *stat, void *context)
     return ++seen->entries == 3;
 }
 
+/* Every spelling of a name opens the same file. */
+static void spellings(unisono_t *u)
+{
+    static const char *const words[] = {"spelt/f",          "/spelt//f/",       "./spelt/./f",
+                                        "spelt/none/../f",  "../spelt/f",       "unisono:spelt/f",
+                                        "unisono://spelt/f", "unisono://./spelt/f"};
+    char name[16], start[4];
+    unisono_file_t *f;
+    OK(unisono_mkdir(u, "unisono://spelt", 0));
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        unsigned char found = 0;
+        CHECK(unisono_name(words[i], name, sizeof name) == 7 && !strcmp(name, "spelt/f"));
+        OK(unisono_open(u, words[i], i ? 0 : UNISONO_CREATE | UNISONO_EXCL, NULL, &f));
+        CHECK(!i || (unisono_pread(f, &found, 1, 0) == 1 && found == i));
+        CHECK(unisono_pwrite(f, &(unsigned char){(unsigned char)(i + 1)}, 1, 0) == 1);
+        OK(unisono_close(f));
+    }
+    CHECK(unisono_name("a/..", name, sizeof name) == 0 && !*name);
+    CHECK(unisono_name("abcdef", start, sizeof start) == 6 && !strcmp(start, "abc"));
+    CHECK(unisono_name("abcdef", NULL, 0) == 6);
+    FAILS(unisono_open(u, "unisono://..", UNISONO_CREATE, NULL, &f), EISDIR,
+          UNISONO_ERR_IS_A_DIRECTORY);
+    OK(unisono_remove(u, "spelt/../spelt/f"));
+    OK(unisono_remove(u, "unisono:///spelt/"));
+}
+
 static void names(unisono_t *u)
 {
     unisono_file_t *f = NULL;
@@ -254,6 +280,7 @@ int main(void)
     connections();
     unisono_t *u = connected();
     names(u);
+    spellings(u);
     unisono_file_t *f = files(u);
     parts(f);
     pages(f);

@@ -1,4 +1,7 @@
 //! Names: opening, making, finding and removing files and directories.
+//!
+//! *Invariant:* each call takes a name as users write it ([`instance_name`]), and asks servers for
+//! that which it means.
 
 use super::cached_record::CachedRecord;
 use super::connection::Connection;
@@ -8,7 +11,7 @@ use crate::files::{Placement, Usual, made_now, make_directories, placement};
 use filesystem::{Fault, NewFile};
 use interface::{ErrorKind, UserError};
 use policy::{Buffering, Pool, Stripe};
-use wire::{Entry, EntryKind, FileDefaults, FileRecord};
+use wire::{Entry, EntryKind, FileDefaults, FileRecord, instance_name};
 
 /// Times that a file is tried to be opened or made while others make and remove it.
 const OPEN_ATTEMPTS_MAX: u32 = 16;
@@ -31,7 +34,7 @@ impl Connection {
         name: &str,
         buffering: Option<Buffering>,
     ) -> Result<File, UserError> {
-        let (what, name) = (format!("cannot open {name:?}"), name.to_owned());
+        let (what, name) = (format!("cannot open {name:?}"), instance_name(name));
         let record = self.run(
             || what,
             async move |shared| match buffering {
@@ -69,7 +72,7 @@ impl Connection {
         stripe: Stripe,
         buffering: Buffering,
     ) -> Result<File, UserError> {
-        let (what, name) = (format!("cannot create {name:?}"), name.to_owned());
+        let (what, name) = (format!("cannot create {name:?}"), instance_name(name));
         let record = self.run(
             || what,
             async move |shared| {
@@ -103,7 +106,7 @@ impl Connection {
     /// # Errors
     /// Faults that the servers answer with.
     pub fn find(&self, name: &str) -> Result<Option<Entry>, UserError> {
-        let (what, name) = (format!("cannot read the metadata of {name:?}"), name.to_owned());
+        let (what, name) = (format!("cannot read the metadata of {name:?}"), instance_name(name));
         self.run(
             || what,
             async move |shared| match shared.client.stat(&name).await {
@@ -142,6 +145,7 @@ impl Connection {
         name: &str,
         block_bytes: Option<u64>,
     ) -> Result<File, UserError> {
+        let name = instance_name(name);
         let disks_per_server = self.instance().read()?.disks_per_server;
         let usual = Usual { block_bytes, disks_per_server };
         let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
@@ -152,7 +156,7 @@ impl Connection {
         };
         // A file that is to grow deserves all servers.
         let Placement { stripe, pool, buffering } = placement(self, usual, &defaults, u64::MAX);
-        let (name, made) = (name.to_owned(), made_now());
+        let made = made_now();
         self.create_as(NewFile { name, bytes: 0, stripe, pool, buffering, made })
     }
 
@@ -169,7 +173,7 @@ impl Connection {
     /// # Errors
     /// Faults that the servers answer with.
     pub fn remove(&self, name: &str) -> Result<(), UserError> {
-        let (what, name) = (format!("cannot remove {name:?}"), name.to_owned());
+        let (what, name) = (format!("cannot remove {name:?}"), instance_name(name));
         self.run(|| what, async move |shared| shared.client.remove(&name).await)
     }
 
@@ -180,7 +184,7 @@ impl Connection {
     /// Faults that the servers answer with.
     pub fn rename(&self, from: &str, to: &str, replace: bool) -> Result<(), UserError> {
         let what = format!("cannot rename {from:?} to {to:?}");
-        let (from, to) = (from.to_owned(), to.to_owned());
+        let (from, to) = (instance_name(from), instance_name(to));
         self.run(
             || what,
             async move |shared| match replace {
@@ -196,7 +200,7 @@ impl Connection {
     /// # Errors
     /// Faults that the servers answer with.
     pub fn make_directory(&self, name: &str, parents: bool) -> Result<(), UserError> {
-        let (what, name) = (format!("cannot make the directory {name:?}"), name.to_owned());
+        let (what, name) = (format!("cannot make the directory {name:?}"), instance_name(name));
         self.run(
             || what,
             async move |shared| match parents {
@@ -211,7 +215,7 @@ impl Connection {
     /// # Errors
     /// [`ErrorKind::NotFound`](interface::ErrorKind::NotFound) when there is none.
     pub fn stat(&self, name: &str) -> Result<Entry, UserError> {
-        let (what, name) = (format!("cannot read the metadata of {name:?}"), name.to_owned());
+        let (what, name) = (format!("cannot read the metadata of {name:?}"), instance_name(name));
         self.run(|| what, async move |shared| shared.client.look_at(&name).await)
     }
 
@@ -220,7 +224,7 @@ impl Connection {
     /// # Errors
     /// Faults that the servers answer with.
     pub fn list(&self, directory: &str) -> Result<Vec<Entry>, UserError> {
-        let (what, name) = (format!("cannot list {directory:?}"), directory.to_owned());
+        let (what, name) = (format!("cannot list {directory:?}"), instance_name(directory));
         self.run(|| what, async move |shared| shared.client.list(&name).await)
     }
 
