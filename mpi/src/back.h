@@ -74,8 +74,9 @@ void closings_end(void);
 /* The connection of the process, made at the first use; NULL with a failure of the library. */
 unisono_t *connection(void);
 
-/* Name in the instance: without "unisono:" and slashes in front. */
-const char *name_in_instance(const char *name);
+/* Name in the instance that a name of a program means in this process, to be freed; NULL with a code
+ * of MPI in `code`. */
+char *name_in_instance(const char *name, int call, int *code);
 
 /* Prints an error in three parts. */
 void explain(const char *error, const char *cause, const char *help);
@@ -116,8 +117,8 @@ int agree(open_file_t *file, int call, int code);
 /* The same later in a call in which members have met: waits as long as servers need. */
 int agree_again(open_file_t *file, int code);
 
-/* Duplicates the communicator for a file that is opened. */
-int members_join(open_file_t *file, MPI_Comm comm);
+/* Duplicates the communicator for a file that is opened; `name` is as the program gives it. */
+int members_join(open_file_t *file, MPI_Comm comm, const char *name);
 
 /* Meetings of the members in a call of the program: greatest numbers, numbers of one member for all,
  * sums up to and with this member, and bytes of all. */

@@ -1,6 +1,10 @@
 /* files.c - open files, their handles and the connection of the process. */
 #include "back.h"
 
+#include "names.h"
+
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,21 +157,29 @@ unisono_t *connection(void)
     return found;
 }
 
-const char *name_in_instance(const char *name)
+char *name_in_instance(const char *name, int call, int *code)
 {
-    if (strncmp(name, "unisono:", 8) == 0)
-        name += 8;
-    while (*name == '/')
-        name++;
-    return name;
+    char cause[200];
+    char *meant = name_meaning(name);
+    *code = MPI_SUCCESS;
+    if (!meant && !errno) {
+        *code = class_of_failure(NULL, call);
+    } else if (!meant) {
+        snprintf(cause, sizeof cause, "the name has no absolute path: %s", strerror(errno));
+        *code = wrong(MPI_ERR_BAD_FILE, call, cause, "give a shorter name, or an absolute one");
+    }
+    return meant;
 }
 
 long read_start(const char *name, void *bytes, size_t count)
 {
+    int code;
+    int64_t read = -1;
     unisono_file_t *file = NULL;
-    if (!connection() || unisono_open(connection(), name_in_instance(name), 0, NULL, &file))
-        return -1;
-    int64_t read = unisono_pread(file, bytes, count, 0);
+    char *meant = name_in_instance(name, CALL_File_open, &code);
+    if (meant && connection() && unisono_open(connection(), meant, 0, NULL, &file) == 0)
+        read = unisono_pread(file, bytes, count, 0);
     unisono_close(file);
+    free(meant);
     return (long)read;
 }

@@ -9,10 +9,10 @@
  * the same registers, and no function here has more than six arguments. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "border.h"
+#include "names.h"
 #include "process.h"
 
 #include <dlfcn.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -102,31 +102,13 @@ static int is_ours(long file)
     return at >= first && at < first + sizeof handles;
 }
 
-/* True for a file name that unisono takes: unisono:..., or one that matches UNISONO_MATCH, a list of
- * patterns with commas between them. */
-static int takes(const char *name)
-{
-    if (!name)
-        return 0;
-    if (strncmp(name, "unisono:", 8) == 0)
-        return 1;
-    const char *patterns = getenv("UNISONO_MATCH");
-    if (!patterns || !*patterns)
-        return 0;
-    char *list = strdup(patterns), *rest = list, *pattern;
-    int found = 0;
-    while (list && !found && (pattern = strsep(&rest, ",")))
-        found = *pattern && fnmatch(pattern, name, 0) == 0;
-    free(list);
-    return found;
-}
-
 /* Path of the plain file that stands for a unisono file in `directory`. Folders of it are made. */
 static const char *plain_path(const char *directory, const char *name)
 {
     static _Thread_local char path[PATH_MAX];
     size_t end = (size_t)snprintf(path, sizeof path, "%s", directory);
-    name += strncmp(name, "unisono:", 8) == 0 ? 8 : 0;
+    name = name_bare(name);
+    name += name_has_scheme(name) ? 8 : 0;
     while (*name && end + 3 < sizeof path) {
         size_t length = strcspn(name, "/");
         /* Nothing is outside the directory. */
@@ -149,7 +131,7 @@ static const char *plain_path(const char *directory, const char *name)
 static int goes_to_back(long *name)
 {
     const char *directory = getenv("UNISONO_PLAIN");
-    if (!takes((const char *)*name))
+    if (!name_is_taken((const char *)*name))
         return 0;
     if (!directory || !*directory)
         return 1;

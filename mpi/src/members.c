@@ -117,7 +117,7 @@ static int settle(MPI_Request *request, double limit_s)
     }
 }
 
-int members_join(open_file_t *file, MPI_Comm comm)
+int members_join(open_file_t *file, MPI_Comm comm, const char *name)
 {
     MPI_Request request;
     int code = PMPI_Comm_idup(comm, &file->comm, &request);
@@ -126,7 +126,7 @@ int members_join(open_file_t *file, MPI_Comm comm)
     if (code >= 0)
         return code;
     /* The call cannot be taken back, so the program cannot go on. */
-    end_program(explain_missing(comm, file->name, CALL_File_open));
+    end_program(explain_missing(comm, name, CALL_File_open));
     return MPI_ERR_OTHER;
 }
 

@@ -1,6 +1,8 @@
 /* open.c - opening, closing and deleting files; their sizes, hints and modes. */
 #include "back.h"
 
+#include "names.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,13 +113,37 @@ static int open_here(open_file_t *file)
     return MPI_SUCCESS;
 }
 
-/* Code of this process for what rank 0 has told: its code, mode and name. */
-static int compare_arguments(const open_file_t *file, const long *told)
+/* Bytes of a name in the instance that rank 0 tells, with the zero byte at its end; servers refuse
+ * longer ones. */
+enum { TOLD_NAME_BYTES = 1032 };
+
+/* What rank 0 tells the others, in units of `long`. */
+typedef struct told {
+    long code, amode;
+    long given;                 /* hash of the name as the program gives it */
+    char name[TOLD_NAME_BYTES]; /* in the instance */
+} told_t;
+
+static int tell(const open_file_t *file, told_t *told)
 {
-    int is_same_name = told[2] == hash_name(file->name);
-    if (told[0] != MPI_SUCCESS)
-        return (int)told[0];
-    if (is_same_name && told[1] == file->amode)
+    return members_tell((open_file_t *)file, told, sizeof *told / sizeof(long), 0);
+}
+
+/* Takes over the name that rank 0 has told. Where this process gives the same word, rank 0 alone says
+ * what it means: a relative name that is redirected means a path below its working directory. Another
+ * word must mean the same. */
+static int take_name(open_file_t *file, const char *given, const told_t *told)
+{
+    int code = MPI_SUCCESS;
+    char *own = hash_name(given) == told->given
+                    ? strdup(told->name)
+                    : name_in_instance(given, CALL_File_open, &code);
+    free(file->name);
+    file->name = own;
+    if (!own)
+        return code == MPI_SUCCESS ? MPI_ERR_NO_MEM : code;
+    int is_same_name = strcmp(own, told->name) == 0;
+    if (is_same_name && told->amode == file->amode)
         return MPI_SUCCESS;
     return wrong(is_same_name ? MPI_ERR_AMODE : MPI_ERR_NOT_SAME, CALL_File_open,
                  "processes give different names or modes",
@@ -232,6 +258,38 @@ static int prepare(open_file_t *file, MPI_Info info)
     return code == MPI_SUCCESS ? view_of_bytes(&file->view) : code;
 }
 
+/* Opens the file at rank 0, which says what its name means and creates it, and tells the others. */
+static int open_first(open_file_t *file, const char *given, MPI_Info info)
+{
+    int code;
+    told_t told = {.amode = file->amode, .given = hash_name(given)};
+    file->name = name_in_instance(given, CALL_File_open, &code);
+    if (file->name) {
+        snprintf(told.name, sizeof told.name, "%s", file->name);
+        code = prepare(file, info);
+    }
+    if (code == MPI_SUCCESS)
+        code = open_here(file);
+    told.code = code;
+    tell(file, &told);
+    return code;
+}
+
+/* Opens the file at another rank, after rank 0. */
+static int open_after(open_file_t *file, const char *given, MPI_Info info)
+{
+    told_t told = {.code = MPI_SUCCESS};
+    connection(); /* while rank 0 works */
+    int code = tell(file, &told);
+    if (code == MPI_SUCCESS)
+        code = (int)told.code;
+    if (code == MPI_SUCCESS)
+        code = take_name(file, given, &told);
+    if (code == MPI_SUCCESS)
+        code = prepare(file, info);
+    return code == MPI_SUCCESS ? open_here(file) : code;
+}
+
 static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, MPI_File *handle)
 {
     *handle = MPI_FILE_NULL;
@@ -241,10 +299,9 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
         return fail(NULL, wrong(MPI_ERR_NO_MEM, CALL_File_open, "too many files are open",
                                 "close files; a process may have 4096 open"));
     file->amode = amode;
-    file->name = strdup(name_in_instance(name));
-    file->is_redirected = strncmp(name, "unisono:", 8) != 0;
+    file->is_redirected = !name_has_scheme(name_bare(name));
     errhandler_default(file);
-    int code = file->name ? members_join(file, comm) : MPI_ERR_NO_MEM;
+    int code = members_join(file, comm, name);
     if (code != MPI_SUCCESS) {
         file_free(file);
         return fail(NULL, code);
@@ -254,17 +311,7 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
     PMPI_Comm_rank(file->comm, &file->rank);
     PMPI_Comm_size(file->comm, &file->size);
     explanations_hold();
-    code = prepare(file, info);
-    /* Rank 0 creates the file before others open it. */
-    if (!file->rank && code == MPI_SUCCESS)
-        code = open_here(file);
-    long told[3] = {code, amode, hash_name(file->name)};
-    int met = members_tell(file, told, 3, 0);
-    if (code == MPI_SUCCESS && file->rank) {
-        code = met == MPI_SUCCESS ? compare_arguments(file, told) : met;
-        if (code == MPI_SUCCESS)
-            code = open_here(file);
-    }
+    code = file->rank ? open_after(file, name, info) : open_first(file, name, info);
     code = form_group(file, code);
     if (code == MPI_SUCCESS && file->amode & MPI_MODE_APPEND)
         code = agree_again(file, move_to_end(file));
@@ -318,9 +365,12 @@ static int delete_file(const char *name, MPI_Info info)
 {
     (void)info;
     closings_end();
-    if (!connection() || unisono_remove(connection(), name_in_instance(name)))
-        return fail(NULL, class_of_failure(NULL, CALL_File_delete));
-    return MPI_SUCCESS;
+    int code;
+    char *meant = name_in_instance(name, CALL_File_delete, &code);
+    if (meant && (!connection() || unisono_remove(connection(), meant)))
+        code = class_of_failure(NULL, CALL_File_delete);
+    free(meant);
+    return fail(NULL, code);
 }
 
 /* ---- Sizes --------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 mod faults;
 mod mpi4py;
+mod names;
 mod newcomer;
 mod record;
 
@@ -72,6 +73,11 @@ fn a_deleted_file_keeps_its_data_until_its_last_close() {
 #[test]
 fn bad_input_gets_the_right_class_of_error() {
     check(&FAMILIES, "bad_input", &["bad_input.c"], &[]);
+}
+
+#[test]
+fn names_mean_what_they_mean_to_the_file_system() {
+    check(&FAMILIES, "names", &["names.c"], &[]);
 }
 
 #[test]

@@ -305,6 +305,35 @@ fn inputs_are_staged_in_and_need_not_be_staged_out() {
 }
 
 #[test]
+fn redirected_names_are_those_of_the_working_directory() {
+    // Proves: what UNISONO_MATCH redirects is staged in under the path by which the program opens
+    // it; what has a name below the working directory is staged out from there, also in patterns.
+    let site = Site::new();
+    let options = ["--stage-in", "input", "--stage-out", "out", "--no-stage-out-of", "deep/*.tmp"];
+    let script = "here=$(pwd -P) && $UNISONO cp unisono:$here/input unisono:$here/deep/field && \
+                  $UNISONO cp unisono:$here/input unisono:$here/deep/x.tmp && \
+                  $UNISONO cp unisono:$here/input unisono://elsewhere/field";
+    let mkdir = format!("$UNISONO mkdir -p elsewhere $(pwd -P)/deep && {script}");
+    let mut command = site.command(&options, &["sh", "-c", &mkdir]);
+    command.env("UNISONO_MATCH", "none,*/inp*");
+    let ended = run(command).done();
+    assert!(ended.text().contains("1 left out"), "{}", ended.text());
+    for path in ["out/input", "out/deep/field", "out/elsewhere/field"] {
+        site.assert_input(&site.place.path(path));
+    }
+    assert_eq!(names(&site.place.path("out")), ["deep", "elsewhere", "input"]);
+    assert_eq!(names(&site.place.path("out/deep")), ["field"]);
+    site.assert_clean();
+    // Two files that would have one place keep their whole names.
+    let script = "$UNISONO mkdir -p $(pwd -P) && $UNISONO put input $(pwd -P)/f && \
+                  $UNISONO put input f";
+    site.run(&["--stage-out", "both"], script).done();
+    site.assert_input(&site.place.path("both/f"));
+    let whole = site.place.path("").canonicalize().expect("it is there").join("f");
+    site.assert_input(&site.place.path("both").join(whole.strip_prefix("/").expect("absolute")));
+}
+
+#[test]
 fn servers_run_on_the_hosts_of_a_file() {
     let site = Site::new();
     site.place.file("hosts", b"127.0.0.2\n127.0.0.3\n");

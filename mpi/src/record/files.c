@@ -1,6 +1,8 @@
 /* files.c - opening, closing and deleting files; their views and sizes. */
 #include "back.h"
 
+#include "../names.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,15 +13,11 @@ file_t *file_of(MPI_File handle)
     return (file_t *)table_find(&table, WORD(handle));
 }
 
-/* Name in the trace: of a file of an instance, that which it has there. */
-static const char *name_in_trace(const char *name)
+/* Name in the trace, to be freed: of a file of an instance, that which it has there. */
+static char *name_in_trace(const char *name)
 {
-    if (strncmp(name, "unisono:", 8))
-        return name;
-    name += 8;
-    while (*name == '/')
-        name++;
-    return name;
+    char *meant = name_is_taken(name) ? name_meaning(name) : NULL;
+    return meant ? meant : strdup(name);
 }
 
 /* ---- Opening and closing ------------------------------------------------------------------- */
@@ -40,7 +38,8 @@ static file_t *file_new(MPI_File handle, const communicator_t *communicator, con
                         int amode)
 {
     file_t *file = calloc(1, sizeof *file);
-    if (!file || layout_decode(MPI_BYTE, NATIVE, &file->layout) || !(file->name = strdup(name))
+    if (!file || layout_decode(MPI_BYTE, NATIVE, &file->layout)
+        || !(file->name = name_in_trace(name))
         || !(file->members = communicator_twin(communicator))) {
         stream_fail("memory is short");
         return NULL;
@@ -71,7 +70,7 @@ static int call_File_open(MPI_Comm comm, const char *name, int amode, MPI_Info i
     if (code || !(communicator = communicator_of(comm)))
         return code;
     uint64_t bytes = size_at_open(*handle, comm, communicator);
-    file_t *file = file_new(*handle, communicator, name_in_trace(name), amode);
+    file_t *file = file_new(*handle, communicator, name, amode);
     if (!file)
         return code;
     file->number = (uint32_t)WRITE(file, file->name);
@@ -97,8 +96,10 @@ static int call_File_close(MPI_File *handle)
 static int call_File_delete(const char *name, MPI_Info info)
 {
     int code = RUN(File_delete, name, info);
-    if (!code)
-        WRITE(delete, clock_times(), name_in_trace(name));
+    char *deleted = code ? NULL : name_in_trace(name);
+    if (deleted)
+        WRITE(delete, clock_times(), deleted);
+    free(deleted);
     return code;
 }
 

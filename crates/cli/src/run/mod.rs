@@ -258,6 +258,7 @@ fn finish<'a>(
         servers,
         limits,
         files,
+        here: staging::working_directory(),
         checked,
         place,
         stopped,

@@ -21,6 +21,8 @@ pub(super) struct Outcome<'a> {
     pub(super) servers: Vec<ServerState>,
     pub(super) limits: Option<PlainRates>,
     pub(super) files: Files,
+    /// Working directory of the program, as names begin with it.
+    pub(super) here: String,
     pub(super) checked: Result<(), UserError>,
     pub(super) place: PlaceOfFiles,
     pub(super) stopped: Result<(), UserError>,

@@ -6,6 +6,7 @@
 
 use super::outcome::{Outcome, PlaceOfFiles};
 use super::report::CallReport;
+use super::staging::from_here;
 use super::what_if::WhatIf;
 use crate::format::{plural, show_size};
 use measure::PlainRates;
@@ -89,7 +90,7 @@ fn calls(outcome: &Outcome<'_>) -> Vec<String> {
         ];
     }
     let rows: Vec<_> = report.calls.iter().filter(|calls| calls.bytes > 0).collect();
-    let mut lines = table(&rows[..rows.len().min(CALLS_MAX)], outcome.limits);
+    let mut lines = table(&rows[..rows.len().min(CALLS_MAX)], outcome.limits, &outcome.here);
     if rows.len() > CALLS_MAX {
         lines.push(format!("  and {} further kinds of calls: see --json", rows.len() - CALLS_MAX));
     }
@@ -139,7 +140,7 @@ fn transfers(outcome: &Outcome<'_>, rows: &[&CallReport]) -> Vec<String> {
 }
 
 /// The heading and a line for each row. The name of the file has what the numbers leave.
-fn table(rows: &[&CallReport], limits: Option<PlainRates>) -> Vec<String> {
+fn table(rows: &[&CallReport], outcome: &Outcome<'_>) -> Vec<String> {
     let cells: Vec<_> = rows.iter().map(|calls| cells(calls, limits)).collect();
     let widths: [usize; COLUMNS.len()] = std::array::from_fn(|column| {
         let used = cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -158,9 +159,10 @@ fn table(rows: &[&CallReport], limits: Option<PlainRates>) -> Vec<String> {
         line
     };
     let mut lines = vec![line("file", COLUMNS.map(|(name, ..)| name))];
-    let rows = rows.iter().zip(&cells);
-    lines
-        .extend(rows.map(|(calls, cells)| line(&calls.file, cells.each_ref().map(String::as_str))));
+    let rows = rows.iter().zip(&cells).map(|(calls, cells)| {
+        line(from_here(&calls.file, here), cells.each_ref().map(String::as_str))
+    });
+    lines.extend(rows);
     lines
 }
 
@@ -283,7 +285,7 @@ fn hints(outcome: &Outcome<'_>) -> Vec<String> {
         return vec!["  hints   all in force".to_owned()];
     }
     let line = |(name, file): &(&String, &super::report::FileReport)| {
-        format!("  hints   {name}: rejected {}", file.rejected)
+        format!("  hints   {}: rejected {}", from_here(name, &outcome.here), file.rejected)
     };
     let shown = rejected.iter().take(HINTS_MAX).map(line);
     shown.chain(further(rejected.len(), HINTS_MAX, "files with rejected hints")).collect()
@@ -336,7 +338,7 @@ mod tests {
         (calls.op, calls.form) = ("write".to_owned(), "independent".to_owned());
         (calls.calls, calls.bytes, calls.seconds) = (123_456_789_012, 1 << 60, 123_456_789.0);
         let limits = PlainRates { write_mib_s: 0.001, read_mib_s: 1.0 };
-        let lines = table(&[&calls], Some(limits));
+        let lines = table(&[&calls], Some(limits), "");
         for words in ["123456789012", "123456789 s", "8906", "890604427 %"] {
             assert!(lines[1].contains(words), "{words:?} is missing in {lines:?}");
         }

@@ -1,11 +1,14 @@
 //! Copies of files into the instance before the program, and out of it afterwards.
+//!
+//! A file that `UNISONO_MATCH` redirects has its absolute path as its name. What the program finds
+//! in its working directory is copied in from there, and out as if that were the root.
 
 use super::program::REPORT;
 use crate::arguments::Run;
-use client::{CopyPlan, EntryKind, Instance, Place, Session};
+use client::{CopyPlan, EntryKind, Instance, Place, Session, instance_name};
 use globset::{GlobBuilder, GlobMatcher};
 use interface::{ExitCode, UserError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Directory of the instance that is never copied out.
@@ -53,6 +56,19 @@ impl Files {
         }
         Ok(files)
     }
+}
+
+/// Name in the instance of the working directory, in which the program starts, and which names of
+/// redirected files begin with. Empty when it cannot be known.
+pub(super) fn working_directory() -> String {
+    let path = std::env::current_dir().and_then(|here| here.canonicalize());
+    path.ok().and_then(|path| path.to_str().map(instance_name)).unwrap_or_default()
+}
+
+/// A name as it is from the working directory, if that is above it.
+pub(super) fn from_here<'a>(name: &'a str, here: &str) -> &'a str {
+    let inside = name.strip_prefix(here).and_then(|rest| rest.strip_prefix('/'));
+    inside.filter(|_| !here.is_empty()).unwrap_or(name)
 }
 
 /// True for the command's own directory and everything in it.
@@ -168,8 +184,11 @@ pub(super) struct StagedOut {
     pub(super) seconds: f64,
 }
 
-/// Patterns of `--no-stage-out-of`.
-pub(super) struct LeftOut(Vec<GlobMatcher>);
+/// Patterns of `--no-stage-out-of`, for names in the instance and from the working directory.
+pub(super) struct LeftOut {
+    patterns: Vec<GlobMatcher>,
+    here: String,
+}
 
 impl LeftOut {
     /// Reads the patterns.
@@ -178,8 +197,7 @@ impl LeftOut {
     /// Fails when one is not a pattern.
     pub(super) fn of(patterns: &[String]) -> Result<Self, UserError> {
         let matcher = |pattern: &String| {
-            let glob = GlobBuilder::new(pattern).literal_separator(false).build();
-            glob.map(|glob| glob.compile_matcher()).map_err(|error| {
+            matcher(pattern).map_err(|error| {
                 UserError::usage(
                     format!("{pattern:?} is not a pattern"),
                     error.kind().to_string(),
@@ -187,12 +205,40 @@ impl LeftOut {
                 )
             })
         };
-        Ok(Self(patterns.iter().map(matcher).collect::<Result<_, _>>()?))
+        let patterns = patterns.iter().map(matcher).collect::<Result<_, _>>()?;
+        Ok(Self { patterns, here: working_directory() })
     }
 
     /// True if a file is not to be copied.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|matcher| matcher.is_match(name))
+        let from_here = from_here(name, &self.here);
+        self.patterns.iter().any(|it| it.is_match(name) || it.is_match(from_here))
+    }
+}
+
+/// A pattern for whole paths: * also matches slashes.
+fn matcher(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+    let glob = GlobBuilder::new(pattern).literal_separator(false).build();
+    glob.map(|glob| glob.compile_matcher())
+}
+
+/// Patterns of `UNISONO_MATCH`, by which programs open local names in the instance.
+struct Redirected(Vec<GlobMatcher>);
+
+impl Redirected {
+    fn of_environment() -> Self {
+        let list = std::env::var("UNISONO_MATCH").unwrap_or_default();
+        let patterns = list.split(',').filter(|pattern| !pattern.is_empty());
+        Self(patterns.filter_map(|pattern| matcher(pattern).ok()).collect())
+    }
+
+    /// Name in the instance by which a program finds this local file, if it is redirected.
+    fn name_of(&self, path: &Path) -> Option<String> {
+        let absolute = std::path::absolute(path).ok()?;
+        let resolved = path.canonicalize().ok()?;
+        let spellings = [path, &absolute, &resolved];
+        let is_redirected = self.0.iter().any(|it| spellings.iter().any(|path| it.is_match(path)));
+        is_redirected.then(|| resolved.to_str().map(instance_name))?
     }
 }
 
@@ -208,6 +254,8 @@ pub(super) fn stage_in(instance: &Instance, paths: &[PathBuf]) -> Result<(u64, u
         return Ok((0, 0));
     }
     let plan = CopyPlan::new(&session, &sources, &Place::Instance(String::new()), true, None)?;
+    let redirected = Redirected::of_environment();
+    let plan = plan.named(|path| redirected.name_of(path));
     let copied = session.copy(&plan, &|_| ())?;
     Ok((copied.files, copied.bytes))
 }
@@ -226,7 +274,7 @@ pub(super) fn stage_out(
     let directory = target.directory()?;
     let root = [Place::Instance(String::new())];
     let plan = CopyPlan::new(&session, &root, &Place::Local(directory.clone()), true, None)?;
-    let plan = plan.without(|name| is_own(name) || left_out.has(name));
+    let plan = plan.without(|name| is_own(name) || left_out.has(name)).raised(&left_out.here);
     if matches!(target, Target::Directory { overwrite: false, .. }) {
         let there = targets(&plan).filter(|path| path.symlink_metadata().is_ok());
         let there: Vec<PathBuf> = there.cloned().collect();

@@ -3,6 +3,7 @@
 use crate::names::Place;
 use crate::session::Session;
 use interface::{ExitCode, UserError};
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use wire::{EntryKind, Fault, name_flaw};
@@ -189,6 +190,50 @@ impl CopyPlan {
         self
     }
 
+    /// Gives files and directories below `directory`, a path from the target, places directly below
+    /// the target. If two files would then clash, all stay where they were.
+    pub fn raised(mut self, directory: &str) -> Self {
+        let Self { target, directories, files, .. } = &mut self;
+        let raise = |place: &Place| {
+            let path = place.path_below(target)?;
+            let inside = path.strip_prefix(directory)?.strip_prefix('/')?;
+            Some(target.join(inside))
+        };
+        let raised = |place: &Place| raise(place).unwrap_or_else(|| place.clone());
+        // Directories above, which may be left without content, are made with their files.
+        let is_above = |place: &Place| {
+            let path = place.path_below(target);
+            path.is_some_and(|path| !path.is_empty() && is_in(directory, &path))
+        };
+        let kept = directories.iter().filter(|place| !is_above(place));
+        let mut raised_directories: Vec<Place> = kept.map(raised).collect();
+        let raised_files: Vec<Place> = files.iter().map(|file| raised(&file.to)).collect();
+        if directory.is_empty() || clash(&raised_files, &raised_directories) {
+            return self;
+        }
+        for (file, raised) in files.iter_mut().zip(raised_files) {
+            let needed = raised.directory().filter(|needed| !raised_directories.contains(needed));
+            raised_directories.extend(needed);
+            file.to = raised;
+        }
+        *directories = raised_directories;
+        self
+    }
+
+    /// Copies local files of which `name_of` knows the name in the instance to that name.
+    pub fn named(mut self, name_of: impl Fn(&Path) -> Option<String>) -> Self {
+        for file in &mut self.files {
+            if let Place::Local(path) = &file.from
+                && let Some(name) = name_of(path)
+            {
+                file.to = Place::Instance(name);
+                let needed = file.to.directory().filter(|it| !self.directories.contains(it));
+                self.directories.extend(needed);
+            }
+        }
+        self
+    }
+
     /// Turns off the comparison of the data in the instance with the data copied.
     pub fn unverified(self) -> Self {
         Self { options: CopyOptions { verifies: false, ..self.options }, ..self }
@@ -329,6 +374,22 @@ impl CopyPlan {
     }
 }
 
+/// True if `path` is `directory` or below it.
+fn is_in(path: &str, directory: &str) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// True if two of the files have one place, or a file has that of a directory or is above another.
+fn clash(files: &[Place], directories: &[Place]) -> bool {
+    let directories: BTreeSet<String> =
+        directories.iter().map(|directory| format!("{directory}/./")).collect();
+    let mut places: Vec<String> = files.iter().map(|file| format!("{file}/")).collect();
+    places.extend(directories);
+    // What is below a file would sort right after it.
+    places.sort_unstable();
+    places.windows(2).any(|pair| pair[1].starts_with(&pair[0]))
+}
+
 fn kind_of(session: &Session, place: &Place) -> Result<Kind, UserError> {
     match place {
         Place::Local(path) => match std::fs::metadata(path) {
@@ -380,4 +441,53 @@ fn missing(place: &Place) -> UserError {
     };
     let what = format!("cannot copy {place}");
     UserError::new(ExitCode::Failed, what, "there is no such file", help)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: places below a directory are raised to the target, unless two files would clash;
+    //! then all stay.
+    use super::*;
+
+    fn raised(names: &[&str]) -> Vec<String> {
+        let target = Place::Local("out".into());
+        let file = |name: &&str| FileCopy {
+            from: Place::Instance((*name).to_owned()),
+            to: target.join(name),
+            bytes: 1,
+            replaces: true,
+        };
+        let directories = ["home", "home/me", "home/me/runs", "home/me/runs/deep"];
+        let plan = CopyPlan {
+            target: target.clone(),
+            target_is: Kind::Directory,
+            block_bytes: None,
+            verifies: true,
+            directories: directories.iter().map(|name| target.join(name)).collect(),
+            files: names.iter().map(file).collect(),
+        };
+        let plan = plan.raised("home/me/runs");
+        for file in plan.files() {
+            let directory = file.to.directory().expect("it has one");
+            assert!(directory == target || plan.directories().contains(&directory), "{directory}");
+        }
+        plan.files().iter().map(|file| file.to.to_string()).collect()
+    }
+
+    #[test]
+    fn files_below_a_directory_are_raised_together() {
+        let names = ["home/me/runs/a", "home/me/runs/deep/b", "home/me/c", "home/me/runs2", "d"];
+        assert_eq!(
+            raised(&names),
+            ["out/a", "out/deep/b", "out/home/me/c", "out/home/me/runs2", "out/d"]
+        );
+        for clashing in [
+            ["home/me/runs/a", "a"],
+            ["home/me/runs/a", "a/b"],
+            ["home/me/runs/a/b", "a"],
+            ["home/me/runs/home", "home/me/c"],
+        ] {
+            assert_eq!(raised(&clashing), clashing.map(|name| format!("out/{name}")));
+        }
+    }
 }

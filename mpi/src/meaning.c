@@ -1,0 +1,23 @@
+/* meaning.c - the name in the instance that a name of a program means. */
+#include "names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unisono.h>
+
+char *name_meaning(const char *name)
+{
+    char path[PATH_BYTES];
+    const char *word = name_bare(name);
+    if (!name_has_scheme(word)) {
+        if (name_resolve(word, path))
+            return NULL;
+        word = path;
+    }
+    errno = 0;
+    int64_t bytes = unisono_name(word, NULL, 0);
+    char *meant = bytes < 0 ? NULL : malloc((size_t)bytes + 1);
+    if (meant)
+        unisono_name(word, meant, (size_t)bytes + 1);
+    return meant;
+}

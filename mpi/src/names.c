@@ -1,0 +1,140 @@
+/* names.c - which files of a program are those of the instance, and what their names mean. */
+#include "names.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Links that are followed in one name, as Linux does. */
+enum { LINKS_MAX = 40 };
+
+const char *name_bare(const char *name)
+{
+    /* fstype_prefix of ROMIO's ad_fstype.c. Other words before a colon are part of the name. */
+    static const char *const prefixes[] = {"ufs:",    "nfs:",   "xfs:",  "pvfs2:",  "gpfs:", "panfs:",
+                                           "lustre:", "daos:", "testfs:", "ime:", "quobyte:"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        size_t bytes = strlen(prefixes[i]);
+        if (strncmp(name, prefixes[i], bytes) == 0)
+            return name + bytes;
+    }
+    return name;
+}
+
+int name_has_scheme(const char *bare)
+{
+    return strncmp(bare, "unisono:", 8) == 0;
+}
+
+/* 1 when one of the patterns matches the text. */
+static int matches(const char *patterns, const char *text)
+{
+    char *list = strdup(patterns), *rest = list, *pattern;
+    int found = 0;
+    while (list && !found && (pattern = strsep(&rest, ",")))
+        found = *pattern && fnmatch(pattern, text, 0) == 0;
+    free(list);
+    return found;
+}
+
+/* Stores the path of a relative name as the shell has it: PWD may name a directory by a link. */
+static int shell_path(const char *bare, char path[PATH_BYTES])
+{
+    struct stat shell, here;
+    const char *directory = getenv("PWD");
+    if (!directory || *directory != '/' || stat(directory, &shell) || stat(".", &here)
+        || shell.st_dev != here.st_dev || shell.st_ino != here.st_ino)
+        return -1;
+    return snprintf(path, PATH_BYTES, "%s/%s", directory, bare) < PATH_BYTES ? 0 : -1;
+}
+
+int name_is_taken(const char *name)
+{
+    char path[PATH_BYTES];
+    const char *patterns = getenv("UNISONO_MATCH");
+    if (!name)
+        return 0;
+    const char *bare = name_bare(name);
+    if (name_has_scheme(bare))
+        return 1;
+    if (!patterns || !*patterns || !*bare)
+        return 0;
+    return matches(patterns, name) || matches(patterns, bare)
+           || (*bare != '/' && shell_path(bare, path) == 0 && matches(patterns, path))
+           || (name_resolve(bare, path) == 0 && matches(patterns, path));
+}
+
+/* Parts of a path that are still to be followed, and the path of those that were. */
+typedef struct walk {
+    char rest[PATH_BYTES], *path;
+    size_t length; /* of the path */
+    int links;     /* that were followed */
+} walk_t;
+
+/* Puts the target of a link, in place of the last part of the path, before the rest. */
+static int follow(walk_t *walk, const char *rest, size_t before)
+{
+    char target[PATH_BYTES], joined[PATH_BYTES];
+    ssize_t bytes = readlink(walk->path, target, sizeof target - 1);
+    if (bytes < 0)
+        return -1;
+    target[bytes] = 0;
+    errno = ELOOP;
+    if (++walk->links > LINKS_MAX)
+        return -1;
+    errno = ENAMETOOLONG;
+    if (snprintf(joined, sizeof joined, "%s/%s", target, rest) >= (int)sizeof joined)
+        return -1;
+    strcpy(walk->rest, joined);
+    walk->length = *target == '/' ? 0 : before;
+    walk->path[walk->length] = 0;
+    return 0;
+}
+
+/* Follows the first part of the rest. */
+static int step(walk_t *walk)
+{
+    struct stat found;
+    const char *part = walk->rest + strspn(walk->rest, "/");
+    const size_t bytes = strcspn(part, "/"), before = walk->length;
+    const char *rest = part + bytes;
+    if (bytes == 2 && part[0] == '.' && part[1] == '.') {
+        const char *slash = strrchr(walk->path, '/');
+        walk->length = slash ? (size_t)(slash - walk->path) : 0;
+    } else if (bytes && !(bytes == 1 && *part == '.')) {
+        errno = ENAMETOOLONG;
+        if (before + 1 + bytes >= PATH_BYTES)
+            return -1;
+        walk->path[before] = '/';
+        memcpy(walk->path + before + 1, part, bytes);
+        walk->length = before + 1 + bytes;
+    }
+    walk->path[walk->length] = 0;
+    if (walk->length > before && lstat(walk->path, &found) == 0 && S_ISLNK(found.st_mode))
+        return follow(walk, rest, before);
+    memmove(walk->rest, rest, strlen(rest) + 1);
+    return 0;
+}
+
+int name_resolve(const char *bare, char path[PATH_BYTES])
+{
+    char here[PATH_BYTES] = "";
+    walk_t walk = {.path = path};
+    *path = 0;
+    if (*bare != '/' && !getcwd(here, sizeof here))
+        return -1;
+    errno = ENAMETOOLONG;
+    if (snprintf(walk.rest, sizeof walk.rest, "%s/%s", here, bare) >= (int)sizeof walk.rest)
+        return -1;
+    while (*walk.rest)
+        if (step(&walk))
+            return -1;
+    if (!walk.length)
+        strcpy(path, "/");
+    return 0;
+}
