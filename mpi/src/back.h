@@ -33,6 +33,7 @@ typedef struct open_file {
     char *name;    /* in the instance */
     int is_redirected; /* by UNISONO_MATCH */
     MPI_Comm comm; /* duplicate of the program's communicator */
+    int is_in_world; /* 1 when MPI_Init has been called */
     int rank, size;
     int amode;
     unisono_file_t *file;
@@ -44,8 +45,8 @@ typedef struct open_file {
     int start_count;
     int is_independent; /* collective calls transfer each part by itself */
     MPI_Errhandler errhandler;
-    MPI_File_errhandler_function *handler; /* function of a program, or NULL */
-    int has_errhandler;                    /* 1 when the program has set one */
+    handler_t handler;  /* of the error handler */
+    int has_errhandler; /* 1 when the program has set one */
     pthread_mutex_t lock;                  /* of the fields below */
     int is_atomic;
     int has_unreported; /* 1 when writes may fail after their calls: servers write behind */
@@ -56,7 +57,7 @@ typedef struct open_file {
     int split_end;     /* number of the call that ends it */
 } open_file_t;
 
-/* ---- Handles, connection and errors (files.c, errors.c) ------------------------------------ */
+/* ---- Handles, connection and errors (files.c, errors.c, handlers.c) ------------------------- */
 
 /* File of a handle that the front end has recognised; NULL when it was closed. */
 open_file_t *file_of(MPI_File handle);
@@ -89,8 +90,25 @@ void explanations_release(int is_printed);
  * MPI. Of the members of a file, which may be NULL, one prints what all of them meet. */
 int class_of_failure(const open_file_t *file, int call);
 
+/* 1 when MPI_COMM_WORLD is there: not in a program that uses sessions only (MPI 4). */
+int has_world(void);
+
+/* Ends all processes of the program, or those of `comm` where there is no MPI_COMM_WORLD. */
+void abort_program(MPI_Comm comm, int code);
+
 /* Ends the program with EXIT_MEMBERS_MISSING; one process is the first. */
-void end_program(int is_first);
+void end_program(MPI_Comm comm, int is_first);
+
+/* Bytes of a cause that is kept, with the zero byte at its end. */
+enum { CAUSE_BYTES = MPI_MAX_ERROR_STRING };
+
+/* Keeps the cause of a failure of this thread, which MPI_Error_string adds to the text of its code. */
+void cause_keep(int code, const char *cause);
+
+/* Cause of the last failure of this thread, if it has this code; or NULL. */
+const char *cause_of(int code);
+void cause_forget(void);
+extern int causes_kept; /* 1 when some thread has failed */
 
 /* Code for a wrong argument of a call, which it prints: a cause and a help line. */
 int wrong(int code, int call, const char *cause, const char *help);
@@ -98,6 +116,11 @@ int wrong(int code, int call, const char *cause, const char *help);
 /* Calls the error handler of a file (NULL: the default one) for a code that is not MPI_SUCCESS;
  * returns the code that the handler leaves. */
 int fail(open_file_t *file, int code);
+
+/* Error handlers that programs have made, as the front end sees them: addresses of handles. */
+void handler_made(const void *errhandler, const handler_t *handler);
+void handler_made_in_fortran(int number, function_t *function);
+void handler_is_cxx(const void *errhandler, function_t *caller);
 
 /* Sets the error handler that a new file has. */
 void errhandler_default(open_file_t *file);
@@ -220,6 +243,7 @@ function_t *real_function(int call);
 
 /* Each file enters its functions. */
 void errors_enter(function_t **functions);
+void handlers_enter(function_t **functions);
 void open_enter(function_t **functions);
 void view_enter(function_t **functions);
 void access_enter(function_t **functions);

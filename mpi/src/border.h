@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Changes with this header and functions.def. */
-enum { BORDER_VERSION = 1 };
+enum { BORDER_VERSION = 2 };
 
 /* Numbers of the functions, such as CALL_File_open. */
 enum {
@@ -35,6 +35,25 @@ typedef struct file_handle {
     uint64_t number;
 } file_handle_t;
 
+/* Ways in which the function of an error handler is called. */
+enum handler_kind {
+    HANDLER_C,             /* function(MPI_File *, int *) */
+    HANDLER_FORTRAN,       /* function(int *, int *) */
+    HANDLER_WITH_STATE,    /* function(MPI_File, int, state) */
+    HANDLER_CXX_OF_MPICH,  /* by caller(1, MPI_File *, int *, function) */
+    HANDLER_CXX_OF_OPENMPI /* by caller(MPI_File *, int *, message, function) */
+};
+
+/* The function of an error handler of files. */
+typedef struct handler {
+    enum handler_kind kind;
+    function_t *function; /* NULL: not known */
+    union {
+        void *state;
+        function_t *caller;
+    };
+} handler_t;
+
 /* What the front end gives to a back end when it loads it. */
 typedef struct front {
     uint32_t version;              /* BORDER_VERSION */
@@ -52,6 +71,12 @@ typedef struct back {
     /* Reads the first bytes of a file. Returns their number, or -1 when there is no such file. */
     long (*read_start)(const char *name, void *bytes, size_t count);
     const int *requests_under_way; /* requests that programs have and have not waited for */
+    const int *causes_kept;        /* 1 when MPI_Error_string may know a cause */
+    void (*forget_cause)(void);    /* a call of another file may fail with the same code */
+    /* Error handlers that programs make; addresses of handles, or in Fortran a number. */
+    void (*handler_made)(const void *errhandler, const handler_t *handler);
+    void (*handler_made_in_fortran)(int number, function_t *function);
+    void (*handler_is_cxx)(const void *errhandler, function_t *caller);
 } back_t;
 
 /* The one function that a back end exports. Returns NULL when the versions differ. */

@@ -1,4 +1,7 @@
-/* errors.c - failures of the library as codes of MPI, and error handlers. */
+/* errors.c - failures of the library as codes of MPI, and what is said of them.
+ *
+ * Codes are classes, as those of Open MPI are: programs compare them. The cause of the last failure of
+ * a thread is kept beside them, for MPI_Error_string. */
 #include "back.h"
 
 #include <stdio.h>
@@ -76,14 +79,86 @@ static int is_speaker(const open_file_t *file, const unisono_error_t *error)
     return file->rank == lowest;
 }
 
-void end_program(int is_first)
+int has_world(void)
+{
+    int is_initialized = 0, is_finalized = 0;
+    PMPI_Initialized(&is_initialized);
+    PMPI_Finalized(&is_finalized);
+    return is_initialized && !is_finalized;
+}
+
+void abort_program(MPI_Comm comm, int code)
+{
+    /* MPICH does not end other processes for a duplicate of MPI_COMM_WORLD. */
+    if (has_world())
+        comm = MPI_COMM_WORLD;
+    if (comm != MPI_COMM_NULL)
+        PMPI_Abort(comm, code);
+    exit(code);
+}
+
+void end_program(MPI_Comm comm, int is_first)
 {
     /* The exit code of mpiexec is that of the first to end; it kills the others. */
     if (!is_first)
         nanosleep(&(struct timespec){3, 0}, NULL);
-    /* MPICH does not end other processes for a duplicate of MPI_COMM_WORLD. */
-    PMPI_Abort(MPI_COMM_WORLD, EXIT_MEMBERS_MISSING);
+    abort_program(comm, EXIT_MEMBERS_MISSING);
 }
+
+/* ---- Causes -------------------------------------------------------------------------------- */
+
+/* Last failure of this thread; MPI_SUCCESS when a file of another library has been used since. */
+static _Thread_local struct {
+    int code;
+    char cause[CAUSE_BYTES];
+} last;
+
+int causes_kept;
+
+/* Copies a text; what does not fit is cut between letters of UTF-8. */
+static void copy_text(char *to, size_t bytes, const char *text)
+{
+    size_t length = strlen(text);
+    if (length >= bytes)
+        for (length = bytes - 1; length && (text[length] & 0xC0) == 0x80;)
+            length--;
+    memcpy(to, text, length);
+    to[length] = 0;
+}
+
+void cause_keep(int code, const char *cause)
+{
+    last.code = code;
+    copy_text(last.cause, sizeof last.cause, cause);
+    __atomic_store_n(&causes_kept, 1, __ATOMIC_RELEASE);
+}
+
+const char *cause_of(int code)
+{
+    return code != MPI_SUCCESS && code == last.code ? last.cause : NULL;
+}
+
+void cause_forget(void)
+{
+    last.code = MPI_SUCCESS;
+}
+
+typedef int error_string_t(int, char *, int *);
+
+static int error_string(int code, char *string, int *length)
+{
+    char text[MPI_MAX_ERROR_STRING + CAUSE_BYTES + 2];
+    const char *cause = cause_of(code);
+    int result = REAL(Error_string, error_string_t)(code, string, length);
+    if (result != MPI_SUCCESS || !cause)
+        return result;
+    snprintf(text, sizeof text, "%s: %s", string, cause);
+    copy_text(string, MPI_MAX_ERROR_STRING, text);
+    *length = (int)strlen(string);
+    return result;
+}
+
+/* ---- Codes --------------------------------------------------------------------------------- */
 
 int class_of_failure(const open_file_t *file, int call)
 {
@@ -93,175 +168,34 @@ int class_of_failure(const open_file_t *file, int call)
     /* Programs look for files, and try to create them, as a matter of course. */
     int is_expected =
         error->kind == UNISONO_ERR_NOT_FOUND || error->kind == UNISONO_ERR_ALREADY_EXISTS;
-    if (!is_expected && is_speaker(file, error)) {
-        char text[1024];
-        snprintf(text, sizeof text, "%s failed: %s", call_name(call), error->error);
+    char text[1024], cause[2048];
+    snprintf(text, sizeof text, "%s failed: %s", call_name(call), error->error);
+    if (!is_expected && is_speaker(file, error))
         explain(text, error->cause, error->help);
-    }
     /* Programs rarely look at codes of files, and would wait for the missing members elsewhere. */
     if (error->kind == UNISONO_ERR_MEMBERS_MISSING && file && !file->has_errhandler
-        && !file->handler)
-        end_program(is_speaker(file, error));
+        && !file->handler.function)
+        end_program(file->comm, is_speaker(file, error));
+    int class = MPI_ERR_IO;
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (strcmp(classes[i].name, error->mpi_class) == 0)
-            return classes[i].class;
-    return MPI_ERR_IO;
+            class = classes[i].class;
+    snprintf(cause, sizeof cause, "%s: %s", text, error->cause);
+    cause_keep(class, cause);
+    return class;
 }
 
 int wrong(int code, int call, const char *cause, const char *help)
 {
-    char error[256];
+    char error[256], text[2048];
     snprintf(error, sizeof error, "%s failed", call_name(call));
     explain(error, cause, help);
+    snprintf(text, sizeof text, "%s: %s", error, cause);
+    cause_keep(code, text);
     return code;
-}
-
-/* Functions of programs by their error handlers, which MPI does not tell. */
-static struct handler {
-    MPI_Errhandler errhandler;
-    MPI_File_errhandler_function *function;
-    struct handler *next;
-} *handlers;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-static MPI_File_errhandler_function *function_of(MPI_Errhandler errhandler)
-{
-    MPI_File_errhandler_function *function = NULL;
-    pthread_mutex_lock(&lock);
-    for (struct handler *one = handlers; one && !function; one = one->next)
-        if (one->errhandler == errhandler)
-            function = one->function;
-    pthread_mutex_unlock(&lock);
-    return function;
-}
-
-typedef int create_errhandler_t(MPI_File_errhandler_function *, MPI_Errhandler *);
-
-static int create_errhandler(MPI_File_errhandler_function *function, MPI_Errhandler *errhandler)
-{
-    int code = REAL(File_create_errhandler, create_errhandler_t)(function, errhandler);
-    struct handler *made = code == MPI_SUCCESS ? malloc(sizeof *made) : NULL;
-    if (made) {
-        made->errhandler = *errhandler;
-        made->function = function;
-        pthread_mutex_lock(&lock);
-        made->next = handlers; /* hides an older one, whose handle MPI has used again */
-        handlers = made;
-        pthread_mutex_unlock(&lock);
-    }
-    return code;
-}
-
-static int is_predefined(MPI_Errhandler errhandler)
-{
-#ifdef MPI_ERRORS_ABORT
-    if (errhandler == MPI_ERRORS_ABORT)
-        return 1;
-#endif
-    return errhandler == MPI_ERRORS_RETURN || errhandler == MPI_ERRORS_ARE_FATAL
-           || errhandler == MPI_ERRHANDLER_NULL;
-}
-
-static void drop_errhandler(MPI_Errhandler errhandler)
-{
-    if (!is_predefined(errhandler))
-        PMPI_Errhandler_free(&errhandler);
-}
-
-/* Takes one more reference to an error handler, which a program may free while a file has it. MPI
- * gives references only for its own files: the null file lends its place. */
-static void keep_errhandler(MPI_Errhandler errhandler)
-{
-    static pthread_mutex_t place = PTHREAD_MUTEX_INITIALIZER;
-    MPI_Errhandler before, kept;
-    if (is_predefined(errhandler))
-        return;
-    pthread_mutex_lock(&place);
-    if (PMPI_File_get_errhandler(MPI_FILE_NULL, &before) == MPI_SUCCESS) {
-        PMPI_File_set_errhandler(MPI_FILE_NULL, errhandler);
-        PMPI_File_get_errhandler(MPI_FILE_NULL, &kept);
-        PMPI_File_set_errhandler(MPI_FILE_NULL, before);
-        drop_errhandler(before);
-    }
-    pthread_mutex_unlock(&place);
-}
-
-/* Calls the error handler for a code, which may be MPI_SUCCESS. Returns the code that it leaves. */
-static int call_handler(MPI_File file, MPI_Errhandler errhandler,
-                        MPI_File_errhandler_function *function, int code)
-{
-    if (function)
-        function(&file, &code);
-    else if (errhandler != MPI_ERRORS_RETURN)
-        PMPI_Abort(MPI_COMM_WORLD, code);
-    return code;
-}
-
-int fail(open_file_t *file, int code)
-{
-    MPI_Errhandler errhandler;
-    if (code == MPI_SUCCESS)
-        return code;
-    if (file) {
-        code = call_handler(handle_of(file), file->errhandler, file->handler, code);
-    } else if (PMPI_File_get_errhandler(MPI_FILE_NULL, &errhandler) == MPI_SUCCESS) {
-        code = call_handler(MPI_FILE_NULL, errhandler, function_of(errhandler), code);
-        drop_errhandler(errhandler);
-    }
-    return code;
-}
-
-void errhandler_default(open_file_t *file)
-{
-    if (PMPI_File_get_errhandler(MPI_FILE_NULL, &file->errhandler) != MPI_SUCCESS)
-        file->errhandler = MPI_ERRORS_RETURN;
-    file->handler = function_of(file->errhandler);
-}
-
-void errhandler_free(open_file_t *file)
-{
-    drop_errhandler(file->errhandler);
-    file->errhandler = MPI_ERRORS_RETURN;
-    file->handler = NULL;
-}
-
-static int set_errhandler(MPI_File handle, MPI_Errhandler errhandler)
-{
-    open_file_t *file = file_of(handle);
-    if (!file)
-        return fail(NULL, MPI_ERR_FILE);
-    keep_errhandler(errhandler);
-    drop_errhandler(file->errhandler);
-    file->errhandler = errhandler;
-    file->handler = function_of(errhandler);
-    file->has_errhandler = 1;
-    return MPI_SUCCESS;
-}
-
-static int get_errhandler(MPI_File handle, MPI_Errhandler *errhandler)
-{
-    open_file_t *file = file_of(handle);
-    if (!file)
-        return fail(NULL, MPI_ERR_FILE);
-    keep_errhandler(file->errhandler); /* the program frees what it gets */
-    *errhandler = file->errhandler;
-    return MPI_SUCCESS;
-}
-
-static int call_errhandler(MPI_File handle, int code)
-{
-    open_file_t *file = file_of(handle);
-    if (!file)
-        return fail(NULL, MPI_ERR_FILE);
-    call_handler(handle_of(file), file->errhandler, file->handler, code);
-    return MPI_SUCCESS;
 }
 
 void errors_enter(function_t **functions)
 {
-    ENTER(File_create_errhandler, create_errhandler);
-    ENTER(File_set_errhandler, set_errhandler);
-    ENTER(File_get_errhandler, get_errhandler);
-    ENTER(File_call_errhandler, call_errhandler);
+    ENTER(Error_string, error_string);
 }

@@ -34,6 +34,7 @@ open_file_t *file_new(void)
         return NULL;
     }
     file->comm = MPI_COMM_NULL;
+    file->is_in_world = has_world();
     file->errhandler = MPI_ERRORS_RETURN;
     file->view.etype = file->view.filetype = MPI_DATATYPE_NULL;
     pthread_mutex_init(&file->lock, NULL);
@@ -129,29 +130,45 @@ void closings_end(void)
 
 static unisono_t *connected;
 
-/* Called when MPI ends, as the attribute of MPI_COMM_SELF is deleted. */
-static int disconnect(MPI_Comm comm, int key, void *value, void *state)
+static void disconnect(void)
 {
-    (void)comm, (void)key, (void)value, (void)state;
+    if (!connected)
+        return;
     closings_end();
     report_write();
     pthread_mutex_lock(&lock);
     unisono_disconnect(connected);
     connected = NULL;
     pthread_mutex_unlock(&lock);
+}
+
+/* Called when MPI ends, as the attribute of MPI_COMM_SELF is deleted. */
+static int end_world(MPI_Comm comm, int key, void *value, void *state)
+{
+    (void)comm, (void)key, (void)value, (void)state;
+    disconnect();
     return MPI_SUCCESS;
+}
+
+/* Has the process disconnect as MPI ends. A program with sessions only has no MPI_COMM_SELF, and may
+ * begin a session again after the last: it disconnects as it ends itself. */
+static void disconnect_at_end(void)
+{
+    int key;
+    if (!has_world()) {
+        atexit(disconnect);
+    } else if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_world, &key, NULL)
+               == MPI_SUCCESS) {
+        PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+        PMPI_Comm_free_keyval(&key);
+    }
 }
 
 unisono_t *connection(void)
 {
     pthread_mutex_lock(&lock);
-    if (!connected && unisono_connect(NULL, NULL, &connected) == 0) {
-        int key;
-        if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, disconnect, &key, NULL) == MPI_SUCCESS) {
-            PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
-            PMPI_Comm_free_keyval(&key);
-        }
-    }
+    if (!connected && unisono_connect(NULL, NULL, &connected) == 0)
+        disconnect_at_end();
     unisono_t *found = connected;
     pthread_mutex_unlock(&lock);
     return found;

@@ -8,9 +8,8 @@
  * Arguments are passed on as machine words. That is right where integers and addresses travel in
  * the same registers, and no function here has more than six arguments. */
 #define _GNU_SOURCE /* RTLD_NEXT */
-#include "border.h"
+#include "front.h"
 #include "names.h"
-#include "process.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -24,8 +23,6 @@
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "arguments are passed on as the calling conventions of x86-64 and AArch64 permit"
 #endif
-
-#define PUBLIC __attribute__((visibility("default")))
 
 static file_handle_t handles[FILES_MAX];
 
@@ -80,13 +77,12 @@ static void load_back(void)
     atomic_store_explicit(&back, found, memory_order_release);
 }
 
-static const back_t *loaded(void)
+const back_t *loaded(void)
 {
     return atomic_load_explicit(&back, memory_order_acquire);
 }
 
-/* The back end. The program ends when there is none: it has asked for a unisono file. */
-static const back_t *needed(void)
+const back_t *needed(void)
 {
     pthread_once(&back_once, load_back);
     const back_t *found = loaded();
@@ -182,6 +178,21 @@ static int has_requests(void)
     return found && __atomic_load_n(found->requests_under_way, __ATOMIC_ACQUIRE) > 0;
 }
 
+/* 1 when a thread has failed, of which the back end knows the cause. */
+static int has_causes(void)
+{
+    const back_t *found = loaded();
+    return found && __atomic_load_n(found->causes_kept, __ATOMIC_ACQUIRE);
+}
+
+/* 1 when a file of this handle or name is ours. If not, a failure of the call is not one of ours. */
+static int takes(int is_taken)
+{
+    if (!is_taken && has_causes())
+        loaded()->forget_cause();
+    return is_taken;
+}
+
 /* Function that stands for one with large counts, in a library that lacks it: that without. Programs
  * may ask whether the library has large counts, as mpi4py does, and find those functions here. */
 static function_t *small(int call, const long *words)
@@ -195,13 +206,14 @@ static function_t *small(int call, const long *words)
 }
 
 #define LARGE(n, name)                                                                             \
-    function_t *found = is_ours(a) ? NULL : real(CALL_##name);                                     \
-    if (is_ours(a))                                                                                \
+    const int is_taken = takes(is_ours(a));                                                        \
+    function_t *found = is_taken ? NULL : real(CALL_##name);                                       \
+    if (is_taken)                                                                                  \
         return OURS(n, name);                                                                      \
     return ((call_##n *)(found ? found : small(CALL_##name, (const long[]){GIVE_##n})))(GIVE_##n)
 
 #define NAME_CALL(n, name)
-#define FILE_CALL(n, name) DEFINE(n, name, is_ours(a))
+#define FILE_CALL(n, name) DEFINE(n, name, takes(is_ours(a)))
 #define LARGE_CALL(n, name)                                                                        \
     PUBLIC int MPI_##name(TAKE_##n);                                                               \
     PUBLIC int PMPI_##name(TAKE_##n);                                                              \
@@ -217,11 +229,12 @@ static function_t *small(int call, const long *words)
 #include "functions.def"
 
 /* A file is named by the second argument of the open call, and by the first of the delete call. */
-DEFINE(5, File_open, goes_to_back(&b))
-DEFINE(2, File_delete, goes_to_back(&a))
+DEFINE(5, File_open, takes(goes_to_back(&b)))
+DEFINE(2, File_delete, takes(goes_to_back(&a)))
 DEFINE(1, File_close, a && is_ours(*(long *)a))
 /* The back end calls handlers of programs, which MPI does not tell, for its files. */
 DEFINE(2, File_create_errhandler, 1)
+DEFINE(3, Error_string, has_causes())
 
 typedef int to_fortran_t(void *);
 typedef void *from_fortran_t(int);

@@ -126,7 +126,7 @@ int members_join(open_file_t *file, MPI_Comm comm, const char *name)
     if (code >= 0)
         return code;
     /* The call cannot be taken back, so the program cannot go on. */
-    end_program(explain_missing(comm, name, CALL_File_open));
+    end_program(comm, explain_missing(comm, name, CALL_File_open));
     return MPI_ERR_OTHER;
 }
 
@@ -138,8 +138,8 @@ static int meet(open_file_t *file, int call, int code, MPI_Request *request)
     if (code >= 0)
         return code;
     int is_first = explain_missing(file->comm, file->name, call);
-    if (!file->has_errhandler && !file->handler)
-        end_program(is_first);
+    if (!file->has_errhandler && !file->handler.function)
+        end_program(file->comm, is_first);
     return MPI_ERR_OTHER;
 }
 
@@ -179,13 +179,41 @@ int members_gather(open_file_t *file, const void *mine, void *all, size_t bytes)
     return meet_again(code, &request);
 }
 
+/* Lets all members know the cause of a failure that they have agreed on: that of the lowest member
+ * that knows one. `code` is this member's own. */
+static void share_cause(open_file_t *file, int code, int agreed)
+{
+    MPI_Request request;
+    char text[CAUSE_BYTES + 32] = "";
+    const char *own = code == agreed ? cause_of(agreed) : NULL;
+    int mine = own ? file->rank : file->size, lowest = file->size;
+    int met = PMPI_Iallreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, file->comm, &request);
+    if (meet_again(met, &request) != MPI_SUCCESS || lowest == file->size)
+        return;
+    if (lowest == file->rank)
+        snprintf(text, sizeof text, "at rank %d, %s", lowest, own);
+    met = PMPI_Ibcast(text, sizeof text, MPI_CHAR, lowest, file->comm, &request);
+    if (meet_again(met, &request) == MPI_SUCCESS && !own)
+        cause_keep(agreed, text);
+}
+
+/* Ends an agreement with the greatest code of all members. */
+static int agreed(open_file_t *file, int code, int met, long greatest)
+{
+    if (met != MPI_SUCCESS)
+        return met;
+    if (greatest != MPI_SUCCESS)
+        share_cause(file, code, (int)greatest);
+    return (int)greatest;
+}
+
 int agree(open_file_t *file, int call, int code)
 {
     long mine = code, greatest = code;
     if (file->size == 1)
         return code;
     int met = members_greatest(file, call, &mine, &greatest, 1);
-    return met == MPI_SUCCESS ? (int)greatest : met;
+    return agreed(file, code, met, greatest);
 }
 
 int agree_again(open_file_t *file, int code)
@@ -195,6 +223,5 @@ int agree_again(open_file_t *file, int code)
     if (file->size == 1)
         return code;
     int met = PMPI_Iallreduce(&mine, &greatest, 1, MPI_LONG, MPI_MAX, file->comm, &request);
-    met = meet_again(met, &request);
-    return met == MPI_SUCCESS ? (int)greatest : met;
+    return agreed(file, code, meet_again(met, &request), greatest);
 }

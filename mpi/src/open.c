@@ -230,7 +230,8 @@ static int check_launcher(void)
 {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     int world = 0;
-    PMPI_Comm_size(MPI_COMM_WORLD, &world);
+    if (has_world())
+        PMPI_Comm_size(MPI_COMM_WORLD, &world);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && world == 1; i++) {
         const char *set = getenv(sizes[i]);
         char cause[200];
@@ -294,6 +295,7 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
 {
     *handle = MPI_FILE_NULL;
     closings_end();
+    cause_forget();
     open_file_t *file = file_new();
     if (!file)
         return fail(NULL, wrong(MPI_ERR_NO_MEM, CALL_File_open, "too many files are open",

@@ -87,6 +87,43 @@ function_t *library_function(const char *name)
     return must_have(as_function(dlsym(mpi, name)), name);
 }
 
+/* A function that is looked for in all libraries. */
+typedef struct search {
+    const char *name;
+    function_t *found;
+} search_t;
+
+/* 1 for an address in this library. */
+static int is_own(const void *address)
+{
+    static char place;
+    Dl_info own, other;
+    return dladdr(&place, &own) && dladdr(address, &other) && own.dli_fbase == other.dli_fbase;
+}
+
+static int search_library(struct dl_phdr_info *info, size_t size, void *state)
+{
+    (void)size;
+    search_t *search = state;
+    void *library = info->dlpi_name && *info->dlpi_name
+                        ? dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD)
+                        : NULL;
+    void *address = library ? dlsym(library, search->name) : NULL;
+    if (address && !is_own(address))
+        search->found = as_function(address);
+    if (library)
+        dlclose(library);
+    return search->found != NULL;
+}
+
+function_t *binding_function(const char *name)
+{
+    search_t search = {name, as_function(dlsym(RTLD_NEXT, name))};
+    if (!search.found)
+        dl_iterate_phdr(search_library, &search);
+    return search.found;
+}
+
 /* Name of the binary interface of the MPI library. */
 static const char *family(void)
 {

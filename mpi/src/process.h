@@ -19,6 +19,10 @@ function_t *must_have(function_t *found, const char *name);
 /* Function of the MPI library itself, which must have it. */
 function_t *library_function(const char *name);
 
+/* Function of any library of the process but this one, or NULL: of the bindings of MPI for other
+ * languages, which may have been loaded out of sight. */
+function_t *binding_function(const char *name);
+
 /* Loads PREFIX-FAMILY.so, which lies beside this library; FAMILY names the binary interface of the
  * MPI library. Returns the handle, or NULL with the reason in `failure`. */
 void *load_beside(const char *prefix, char *failure, size_t failure_bytes);

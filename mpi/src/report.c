@@ -39,6 +39,10 @@ static file_report_t *reports;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static double begun_at;
 
+/* Place of this process among those of the largest communicator of a file, for a program without
+ * MPI_COMM_WORLD. */
+static int place, places;
+
 double now_s(void)
 {
     struct timespec now;
@@ -141,6 +145,10 @@ void report_open(open_file_t *file)
     pthread_mutex_lock(&lock);
     if (!reports)
         begun_at = now_s();
+    if (file->size > places) {
+        place = file->rank;
+        places = file->size;
+    }
     file_report_t *report = reports;
     while (report && strcmp(report->name, file->name) != 0)
         report = report->next;
@@ -321,9 +329,11 @@ static void shorten_version(char *version)
 static void add_process(text_t *text, const char *host)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "", line[128];
-    int rank = 0, size = 1, length;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    int rank = place, size = places, length;
+    if (has_world()) {
+        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    }
     PMPI_Get_library_version(version, &length);
     shorten_version(version);
     snprintf(line, sizeof line, "{\"line\":\"process\",\"rank\":%d,\"size\":%d,\"host\":", rank,

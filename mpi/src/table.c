@@ -27,7 +27,13 @@ const back_t *unisono_mpi_back(const front_t *given)
     back.from_fortran = file_from_fortran;
     back.read_start = read_start;
     back.requests_under_way = &requests_under_way;
+    back.causes_kept = &causes_kept;
+    back.forget_cause = cause_forget;
+    back.handler_made = handler_made;
+    back.handler_made_in_fortran = handler_made_in_fortran;
+    back.handler_is_cxx = handler_is_cxx;
     errors_enter(back.functions);
+    handlers_enter(back.functions);
     open_enter(back.functions);
     view_enter(back.functions);
     access_enter(back.functions);

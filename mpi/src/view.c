@@ -53,9 +53,11 @@ int layout_of(const open_file_t *file, int call, MPI_Datatype type, layout_t **l
     *layout = NULL;
     if (type == MPI_DATATYPE_NULL)
         return undecodable(call, -EINVAL);
-    pthread_once(&layout_key_once, make_layout_key);
-    if (layout_key != MPI_KEYVAL_INVALID
-        && PMPI_Type_get_attr(type, layout_key, layout, &found) == MPI_SUCCESS && found) {
+    /* A key ends with the last session, and nothing tells it: without MPI_Init there is none. */
+    if (file->is_in_world)
+        pthread_once(&layout_key_once, make_layout_key);
+    const int has_key = file->is_in_world && layout_key != MPI_KEYVAL_INVALID;
+    if (has_key && PMPI_Type_get_attr(type, layout_key, layout, &found) == MPI_SUCCESS && found) {
         layout_keep(*layout);
         return MPI_SUCCESS;
     }
@@ -64,8 +66,7 @@ int layout_of(const open_file_t *file, int call, MPI_Datatype type, layout_t **l
     int error = layout_decode(type, NATIVE, layout);
     if (error)
         return undecodable(call, error);
-    if (layout_key != MPI_KEYVAL_INVALID
-        && PMPI_Type_set_attr(type, layout_key, *layout) == MPI_SUCCESS)
+    if (has_key && PMPI_Type_set_attr(type, layout_key, *layout) == MPI_SUCCESS)
         layout_keep(*layout);
     return MPI_SUCCESS;
 }

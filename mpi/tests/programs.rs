@@ -81,6 +81,38 @@ fn names_mean_what_they_mean_to_the_file_system() {
 }
 
 #[test]
+fn the_text_of_an_error_has_its_cause() {
+    check(&FAMILIES, "causes", &["causes.c"], &[]);
+    check(&Family::OF_PYPI, "causes", &["causes.c"], &[]);
+}
+
+#[test]
+fn error_handlers_of_files_are_called_in_all_languages() {
+    let servers = Servers::start();
+    for family in FAMILIES {
+        // The bindings for C++ are a library of their own.
+        let cxx: &[&str] = if family == Family::OpenMpi { &["-lmpi_cxx"] } else { &[] };
+        for (source, flags) in
+            [("handlers_mpi.f90", &[][..]), ("handlers_f08.f90", &[]), ("handlers_cxx.cpp", cxx)]
+        {
+            let name = source.split('.').next().unwrap();
+            let text = servers.run_with(family, 2, source, flags, &[]);
+            assert!(text.contains(&format!("{name}: passed")), "{family:?}: {text}");
+        }
+    }
+}
+
+/// Open MPI has sessions since its release 5.
+#[test]
+fn programs_with_sessions_only_use_files() {
+    let servers = Servers::start();
+    for family in [Family::Mpich, Family::OpenMpi5, Family::Mpich5, Family::Abi] {
+        let text = servers.run(family, 3, "sessions.c", &["unisono://sessions"]);
+        assert!(text.contains("sessions: passed by 3"), "{family:?}: {text}");
+    }
+}
+
+#[test]
 fn libraries_from_pypi_and_the_standard_interface_are_served_too() {
     check(&Family::OF_PYPI, "conformance", &CONFORMANCE, &["-n", "60"]);
     check(&Family::OF_PYPI, "requests", &["requests.c"], &[]);

@@ -140,7 +140,7 @@ fn transfers(outcome: &Outcome<'_>, rows: &[&CallReport]) -> Vec<String> {
 }
 
 /// The heading and a line for each row. The name of the file has what the numbers leave.
-fn table(rows: &[&CallReport], outcome: &Outcome<'_>) -> Vec<String> {
+fn table(rows: &[&CallReport], limits: Option<PlainRates>, here: &str) -> Vec<String> {
     let cells: Vec<_> = rows.iter().map(|calls| cells(calls, limits)).collect();
     let widths: [usize; COLUMNS.len()] = std::array::from_fn(|column| {
         let used = cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

@@ -1,0 +1,15 @@
+/* front.h - what the files of the front end share. */
+#ifndef UNISONO_MPI_FRONT_H
+#define UNISONO_MPI_FRONT_H
+
+#include "border.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+/* The back end, or NULL while nobody has needed it. */
+const back_t *loaded(void);
+
+/* The back end, which is loaded. The program ends when there is none. */
+const back_t *needed(void);
+
+#endif
