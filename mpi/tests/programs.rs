@@ -100,6 +100,8 @@ fn error_handlers_of_files_are_called_in_all_languages() {
             assert!(text.contains(&format!("{name}: passed")), "{family:?}: {text}");
         }
     }
+    let text = servers.run(Family::Mpich5, 2, "handlers_state.c", &[]);
+    assert!(text.contains("handlers_state: passed"), "{text}");
 }
 
 /// Open MPI has sessions since its release 5.
