@@ -22,8 +22,9 @@ pub use cleanup::{Cleanup, Undo, clean_up_and_exit, clean_up_on_signals};
 pub use copy::{CopyPlan, LocalOutput, no_directory};
 pub use filesystem::{CollectivePlan, PlannedTransfer};
 pub use instance::{
-    CLIENTS_DIRECTORY, DIRTY_PERCENT, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, Member,
-    Origin, ProcessName, ServerEntry, absolute, default_instance_directory, own_address_towards,
+    CLIENTS_DIRECTORY, DIRTY_PERCENT, Direct, Foreign, INSTANCE_SCHEMA, Instance, InstanceFile,
+    Member, Origin, ProcessName, ServerEntry, absolute, default_instance_directory,
+    own_address_towards, refuse_foreign, refuse_foreign_links,
 };
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{
@@ -34,8 +35,8 @@ pub use library::{
 pub use names::{Place, SCHEME, instance_name};
 pub use parallel::for_each_at_once;
 pub use policy::{
-    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, LockKind,
-    Nested, OwnPart,
+    Access, Buffering, Declared, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry,
+    LockKind, Nested, OwnPart,
 };
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
 pub use units::{ClientId, ServerId, Timestamp};

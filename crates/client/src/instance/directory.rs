@@ -1,6 +1,7 @@
 //! An instance, identified by its private directory: finds its servers, its key and its logs.
 
 use super::path::absolute;
+use super::trust::{Foreign, refuse_foreign};
 use super::{InstanceFile, ServerEntry};
 use interface::{ExitCode, UserError};
 use std::fs;
@@ -66,11 +67,23 @@ impl Instance {
         bytes.try_into().map_err(|_| unreadable(format!("it has {length} bytes")))
     }
 
+    /// Refuses an instance that another user could replace by one of his own.
+    ///
+    /// # Errors
+    /// Fails when another user controls the directory.
+    pub fn refuse_foreign(&self) -> Result<(), UserError> {
+        refuse_foreign(&self.directory).map_err(|Foreign { cause, help }| {
+            let what = format!("cannot use the instance directory {}", self.directory.display());
+            UserError::usage(what, cause, help)
+        })
+    }
+
     /// Reads `instance.json`.
     ///
     /// # Errors
-    /// Fails when nothing was started there.
+    /// Fails when nothing was started there, or another user controls the directory.
     pub fn read(&self) -> Result<InstanceFile, UserError> {
+        self.refuse_foreign()?;
         let path = self.directory.join("instance.json");
         let none = |cause: String| {
             UserError::new(
