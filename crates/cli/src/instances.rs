@@ -1,6 +1,7 @@
 //! `start`, `stop`, `status`, and the server process itself.
 
 use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start};
+use crate::file_systems::{DiskSpace, file_systems};
 use crate::format::{plural, show_size};
 use crate::present;
 use client::{Direct, Instance, InstanceFile, ServerEntry, ServerState, Session};
@@ -135,7 +136,7 @@ pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {
 }
 
 /// Fails if a server did not answer.
-fn all_answer(states: &[ServerState]) -> Result<(), UserError> {
+pub(crate) fn all_answer(states: &[ServerState]) -> Result<(), UserError> {
     match states.iter().find(|state| state.status.is_err()) {
         None => Ok(()),
         Some(state) => Err(UserError::new(
@@ -185,40 +186,6 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<(), UserError> {
     failed.map_or(Ok(()), Err)
 }
 
-pub(crate) fn space(arguments: &InstanceOnly) -> Result<(), UserError> {
-    let session = Session::new(instance(arguments));
-    session.free_leftovers();
-    let states = session.status()?;
-    if arguments.json {
-        let servers: Vec<_> = states.iter().map(state_json).collect();
-        present::json(&json!({ "schema": "unisono.df/1", "servers": servers }))?;
-        return all_answer(&states);
-    }
-    present::line(&format!(
-        "{:<8} {:<6} {:>10} {:>10} {:>10}  {:>4}  directory",
-        "server", "disk", "size", "used", "free", "used"
-    ))?;
-    for ServerState { entry, status, .. } in &states {
-        let Ok(status) = status else {
-            present::line(&format!("{:<8} does not answer", entry.id))?;
-            continue;
-        };
-        for (disk, ((size, free), directory)) in status.disks.iter().zip(&entry.data).enumerate() {
-            let used = size.saturating_sub(*free);
-            present::line(&format!(
-                "{:<8} {disk:<6} {:>10} {:>10} {:>10}  {:>3}%  {}",
-                entry.id,
-                show_size(*size),
-                show_size(used),
-                show_size(*free),
-                (used * 100).checked_div(*size).unwrap_or(0),
-                directory.display(),
-            ))?;
-        }
-    }
-    all_answer(&states)
-}
-
 pub(crate) fn serve(arguments: &Serve, policies: ReplacementPolicies) -> Result<(), UserError> {
     let instance = Instance::at(&arguments.instance);
     cluster::serve_process(&instance, arguments.id, arguments.attached, policies)
@@ -237,7 +204,9 @@ fn state_line(state: &ServerState) -> String {
     let whose = whose(entry);
     match status {
         Ok(status) => {
-            let total = |of: fn(&(u64, u64)) -> u64| status.disks.iter().map(of).sum::<u64>();
+            let disks = file_systems(std::slice::from_ref(state));
+            let disks = disks.iter().filter(|disk| disk.same_as.is_none());
+            let total = |of: fn(&DiskSpace) -> u64| disks.clone().map(of).sum::<u64>();
             let files = files.map_or_else(|| "?".to_owned(), |files| files.to_string());
             format!(
                 "  {whose}  running at {}  {} clients  {} requests  {} moved  {} cached  {files} \
@@ -247,15 +216,15 @@ fn state_line(state: &ServerState) -> String {
                 status.requests,
                 show_size(status.bytes_moved),
                 show_size(status.cache_bytes),
-                show_size(total(|(_, free)| *free)),
-                show_size(total(|(capacity, _)| *capacity)),
+                show_size(total(|disk| disk.free_bytes)),
+                show_size(total(|disk| disk.size_bytes)),
             )
         }
         Err(cause) => format!("  {whose}  does not answer at {}: {cause}", entry.address),
     }
 }
 
-fn state_json(state: &ServerState) -> serde_json::Value {
+pub(crate) fn state_json(state: &ServerState) -> serde_json::Value {
     let ServerState { entry, status, files } = state;
     match status {
         Ok(status) => json!({

@@ -4,7 +4,9 @@ use crate::arguments::{Layout, LayoutGet, LayoutSet};
 use crate::format::{plural, show_size};
 use crate::instances::instance;
 use crate::present;
-use client::{Buffering, EntryKind, FileDefaults, FileRecord, ServerId, Session, instance_name};
+use client::{
+    Buffering, Declared, EntryKind, FileDefaults, FileRecord, ServerId, Session, instance_name,
+};
 use interface::UserError;
 use serde_json::{Value, json};
 
@@ -126,9 +128,18 @@ fn numbers(servers: &[u32]) -> String {
 
 fn buffering_line(buffering: &Buffering) -> String {
     let Buffering { declared, blocks_min, blocks_max, .. } = buffering;
-    let most = if *blocks_max == 0 { "any number".to_owned() } else { blocks_max.to_string() };
-    let replacement = buffering.replacement();
-    format!("declared {declared}: {replacement} evicted first; {blocks_min} to {most} blocks kept")
+    let access = match declared {
+        Declared::Unknown => "access not declared".to_owned(),
+        declared => format!("access declared {declared}"),
+    };
+    let kept = match (blocks_min, blocks_max) {
+        (0, 0) => "any number of".to_owned(),
+        (min, 0) => format!("at least {min} of"),
+        (0, max) => format!("at most {max} of"),
+        (min, max) => format!("{min} to {max} of"),
+    };
+    let order = buffering.replacement();
+    format!("{access}; eviction order {order}; a server's cache keeps {kept} its blocks")
 }
 
 fn buffering_json(buffering: &Buffering) -> Value {

@@ -17,6 +17,7 @@ mod copies;
 mod demerit;
 mod demo;
 mod entries;
+mod file_systems;
 mod files;
 mod format;
 mod head_plot;
@@ -32,6 +33,7 @@ mod replay;
 mod reproduce;
 mod run;
 mod simulate;
+mod space;
 mod tops;
 mod trace_output;
 mod traces;
@@ -99,7 +101,7 @@ fn carry_out(
         Command::Rm(remove) => files::remove(&remove),
         Command::Du(du) => files::usage(&du),
         Command::Layout(layout) => layout::run(&layout),
-        Command::Df(df) => instances::space(&df),
+        Command::Df(df) => space::show(&df),
         Command::Hints(which) => hints::run(&which),
         Command::Bench(bench) => bench::run(&bench),
         Command::Sim(sim) => simulate::run(&sim, &policies, models),

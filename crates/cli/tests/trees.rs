@@ -2,7 +2,7 @@
 //! and a copy is whole or not there.
 
 use crate::support;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -306,6 +306,12 @@ t
     place.run(&["find", "--name", "[a"]).refused(USAGE, &["\"[a\""]);
     let space = place.run(&["df"]).done();
     assert_eq!(space.text().lines().count(), 3, "a line for each disk: {}", space.text());
+    let lines: Vec<&str> = space.text().lines().collect();
+    assert!(lines[1].contains('%') && !lines[2].contains('%'), "one file system: {lines:?}");
+    assert!(lines[2].contains("on the file system of server 0 disk 0"), "{lines:?}");
+    let space = place.run(&["df", "--json"]).done().json();
+    let same = |server: usize| space["servers"][server]["disks"][0]["same_file_system_as"].clone();
+    assert_eq!((same(0), same(1)), (Value::Null, json!({ "server": 0, "disk": 0 })));
 }
 
 #[test]
@@ -354,6 +360,13 @@ fn directories_say_how_their_files_lie() {
     let said = layout("d");
     assert_eq!((&said["block_bytes"], &said["servers"]), (&65_536.into(), &2.into()));
     assert_eq!(said["buffering"]["replacement"], "toss-immediate");
+    let text = |name: &str| place.run(&["layout", "get", name]).done().text().to_owned();
+    let declared = "access declared sequential; eviction order toss-immediate; a server's cache \
+                    keeps at most 8 of its blocks";
+    assert!(text("d").contains(declared), "{}", text("d"));
+    let unknown = "access not declared; eviction order lru; a server's cache keeps any number of \
+                   its blocks";
+    assert!(text("d/e").contains(unknown), "{}", text("d/e"));
     assert_eq!(layout("d/e")["block_bytes"], Value::Null, "what was there before stays");
     place.run(&["mkdir", "d/new"]).done();
     assert_eq!(layout("d/new")["pool"], said["pool"], "what is made later inherits");
