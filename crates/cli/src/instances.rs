@@ -11,6 +11,7 @@ use cluster::{
 };
 use interface::{ReplacementPolicies, UserError};
 use serde_json::json;
+use std::path::PathBuf;
 
 /// Instance of a command.
 pub(crate) fn instance(which: &InstanceOnly) -> Instance {
@@ -104,19 +105,58 @@ fn start_on_hosts(
 
 pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), UserError> {
     let instance = instance(arguments);
-    let Stopped { ended, gone } = cluster::stop(&instance)?;
+    let Stopped { servers, ended, leftovers, gone } = cluster::stop(&instance)?;
     for (server, how) in &gone {
         let (whose, log) = (whose(server), instance.log_path(server.id));
         let log = log.display();
         present::note(&format!("unisono: {whose} had already ended: {how}; see {log}"));
     }
+    if leftovers > 0 {
+        let left = plural(leftovers as u32, "process");
+        present::note(&format!("unisono: {left} of an interrupted start ended"));
+    }
     if arguments.json {
         let gone: Vec<u32> = gone.iter().map(|(server, _)| server.id).collect();
-        let schema = "unisono.stop/1";
-        return present::json(&json!({ "schema": schema, "stopped": ended, "gone": gone }));
+        let data = servers.iter().map(|one| json!({ "host": one.host, "directories": one.data }));
+        let data: Vec<_> = data.collect();
+        return present::json(&json!({
+            "schema": "unisono.stop/1", "stopped": ended, "gone": gone, "data": data,
+        }));
     }
-    let whose = if ended == 1 { "its" } else { "their" };
-    present::line(&format!("{} stopped; {whose} data remains", plural(ended as u32, "server")))
+    let stopped = format!("{} stopped", plural(ended as u32, "server"));
+    if servers.is_empty() {
+        return present::line(&stopped);
+    }
+    present::line(&format!("{stopped}; the data remains:"))?;
+    present::lines(data_lines(&instance, &servers))
+}
+
+/// Maximum number of data directories that `stop` lists.
+const LISTED_MAX: usize = 16;
+
+/// Lines that say where the data of an instance is, and how to remove it.
+fn data_lines(instance: &Instance, servers: &[ServerEntry]) -> Vec<String> {
+    let of = |server: &ServerEntry| {
+        let host = server.host.as_ref().map_or_else(String::new, |host| format!("{host}:"));
+        let shown = |path: &PathBuf| format!("{host}{}", path.display());
+        server.data.iter().map(shown).collect::<Vec<String>>()
+    };
+    let all: Vec<String> = servers.iter().flat_map(of).collect();
+    let mut lines: Vec<String> =
+        all.iter().take(LISTED_MAX).map(|one| format!("  {one}")).collect();
+    if all.len() > LISTED_MAX {
+        lines.push(format!("  and {} more", all.len() - LISTED_MAX));
+    }
+    let is_inside = |server: &ServerEntry| {
+        server.host.is_none() && server.data.iter().all(|one| one.starts_with(instance.directory()))
+    };
+    lines.push(match servers.iter().all(is_inside) {
+        true => format!("to remove it: rm -r {}", instance.directory().display()),
+        false => {
+            format!("to remove it, remove these directories and {}", instance.directory().display())
+        }
+    });
+    lines
 }
 
 pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {

@@ -76,7 +76,8 @@ fn a_file_system_that_cannot_is_named() {
     let started = place.run(&start);
     let stopped = place.run(&["stop"]);
     let _ = unmounted();
-    refused.failed(NO_SERVER, &[&shown, "does not support O_DIRECT", "start without --direct"]);
+    let refused = refused.failed(NO_SERVER, &[&shown, "does not support O_DIRECT"]);
+    assert!(refused.error.contains("help:  start without --direct"), "{}", refused.error);
     started.done();
     stopped.done();
 }

@@ -55,7 +55,8 @@ fn a_full_file_system_is_survived() {
     // servers see it, and so goes with them. Skipped where the system does not let a user mount.
     let place = Place::new();
     let mount = "for one in a b; do mkdir -p \"$0/$one\" && \
-                 mount -t tmpfs -o size=24m tmpfs \"$0/$one\" || exit 77; done; exec \"$@\"";
+                 mount -t tmpfs -o size=24m,mode=700 tmpfs \"$0/$one\" || exit 77; done; \
+                 exec \"$@\"";
     let disks = place.path("disks");
     let mut start = place.command(&["start", "--servers", "2"]);
     start.arg("--data").arg(disks.join("a")).arg("--data").arg(disks.join("b"));
@@ -81,8 +82,8 @@ fn a_full_file_system_may_be_full_at_the_start() {
     // Proves: where not even a name has room any more, a put is refused with code 6; once there is
     // room again, everything works without a restart.
     let place = Place::new();
-    let mount =
-        "mkdir -p \"$0\" && mount -t tmpfs -o size=16m tmpfs \"$0\" || exit 77; exec \"$@\"";
+    let mount = "mkdir -p \"$0\" && mount -t tmpfs -o size=16m,mode=700 tmpfs \"$0\" || exit 77; \
+         exec \"$@\"";
     let disk = place.path("disk");
     let enter = || {
         let mut command = Command::new("unshare");

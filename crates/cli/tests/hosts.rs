@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use support::{
     DATA_CHECK, Ended, FAILED, NO_SERVER, Place, Running, USAGE, bytes, children_of, gone,
     is_running, processes_naming, run, signal, unisono, until,
@@ -24,7 +25,7 @@ const BEGIN: &str = "#!/bin/sh\necho \"$*\" >> %/calls\nhost=$1; shift\n\
 const BECOME: &str = "cd / && exec env -i TMPDIR=%/scratch \"$@\"\n";
 
 /// An instance on two hosts, started or not.
-struct Site {
+pub(crate) struct Site {
     place: Place,
     launcher: PathBuf,
 }
@@ -39,11 +40,31 @@ impl Site {
         Self { place, launcher }
     }
 
-    /// Starts the instance.
-    fn start(&self, words: &[&str]) -> Ended {
+    /// A site whose launchers become the servers.
+    pub(crate) fn becoming() -> Self {
+        Self::new(&[BEGIN, BECOME].concat())
+    }
+
+    /// A site whose launchers wait for their servers.
+    pub(crate) fn waiting() -> Self {
+        Self::new(&[BEGIN, "cd /\nTMPDIR=%/scratch \"$@\"\n"].concat())
+    }
+
+    /// Directory of the test, and its instance.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Command that starts the instance.
+    pub(crate) fn start_command(&self, words: &[&str]) -> Command {
         let launcher = self.launcher.to_str().expect("a path in UTF-8");
         let hosts = ["start", "--json", "--hostfile", "hosts", "--launcher", launcher];
-        self.place.run(&[&hosts, words].concat())
+        self.place.command(&[&hosts, words].concat())
+    }
+
+    /// Starts the instance.
+    pub(crate) fn start(&self, words: &[&str]) -> Ended {
+        run(self.start_command(words))
     }
 
     /// Distinct calls of the script, with their arguments.
@@ -54,7 +75,7 @@ impl Site {
 
     /// Proves that no process is left, and no file that names one.
     #[track_caller]
-    fn assert_nothing_left(&self) {
+    pub(crate) fn assert_nothing_left(&self) {
         until("no process is left", || {
             processes_naming(&self.place.path("")).is_empty().then_some(())
         });

@@ -77,6 +77,25 @@ fn an_instance_lives_and_ends() {
 }
 
 #[test]
+fn stop_says_where_the_data_is_and_how_to_remove_it() {
+    let place = Place::with_servers(2);
+    let shown = place.instance().display().to_string();
+    let stopped = place.run(&["stop"]).done();
+    let lines: Vec<&str> = stopped.text().lines().collect();
+    let data = |server: u32| format!("  {shown}/data/server-{server}");
+    let removal = format!("to remove it: rm -r {shown}");
+    assert_eq!(lines, ["2 servers stopped; the data remains:", &data(0), &data(1), &removal]);
+    let disk = place.path("disk").display().to_string();
+    place.start(&["--servers", "1", "--data", &disk]);
+    let stopped = place.run(&["stop", "--json"]).done().json();
+    assert_eq!(stopped["data"], serde_json::json!([{ "host": null, "directories": [disk] }]));
+    place.start(&["--servers", "1", "--data", &disk]);
+    let stopped = place.run(&["stop"]).done();
+    let removal = format!("to remove it, remove these directories and {shown}");
+    assert!(stopped.text().ends_with(&format!("  {disk}\n{removal}\n")), "{}", stopped.text());
+}
+
+#[test]
 fn an_instance_is_private() {
     // Proves: nobody else can enter the instance's directory, read its key, logs or data, or
     // connect to its sockets, whatever the umask.

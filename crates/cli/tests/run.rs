@@ -8,7 +8,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{
-    Ended, FAILED, Place, Running, USAGE, processes_naming, run, signal, unisono, until,
+    Ended, FAILED, Place, Running, USAGE, children_of, processes_naming, run, signal, unisono,
+    until,
 };
 
 /// Exit code of a run whose files were not staged out.
@@ -404,4 +405,46 @@ fn the_end_of_a_slurm_job_is_asked_for() {
         let job = job.map(|(name, value)| (name, value.to_owned()));
         (Vec::new(), [vec![("PATH", path)], job.to_vec()].concat())
     });
+}
+
+#[test]
+fn a_killed_run_leaves_its_data() {
+    // Proves: after `run` was killed (-9), its servers write everything back and end. As the page
+    // of `run` says, an instance is started on the directory that `run` named, the files are
+    // copied out, and the directory is removed.
+    let site = Site::new();
+    let (errors, ready) = (site.place.path("errors"), site.place.path("ready"));
+    let script = "touch ready; exec sleep 86398";
+    let mut command = site.command(&["--stage-in", "input"], &["sh", "-c", script]);
+    command.stderr(std::fs::File::create(&errors).unwrap());
+    let running = Running::start_as_is(command);
+    until("the program runs", || ready.exists().then_some(()));
+    let named = std::fs::read_to_string(&errors).unwrap();
+    let instance = named.split_whitespace().skip_while(|word| *word != "instance").nth(1);
+    let instance = PathBuf::from(instance.expect("run names its instance").trim_end_matches(','));
+    assert!(instance.starts_with(site.place.path("tmp")), "{named}");
+    // Held by servers, and on no disk yet.
+    let content = support::bytes(700_001);
+    let options = client::ConnectionOptions::with_pool(1 << 20);
+    let library = client::Connection::open_with(&client::Instance::at(&instance), options).unwrap();
+    let file = library.create("written", 0, 65536, client::Buffering::default()).unwrap();
+    file.write_at(&content, 0).unwrap();
+    let program = until("sleep runs", || children_of(running.pid(), "86398").first().copied());
+    signal(running.pid(), Signal::KILL);
+    assert_eq!(running.end().exit_code(), None, "it was killed");
+    signal(program, Signal::KILL);
+    until("the servers end", || processes_naming(&instance).is_empty().then_some(()));
+    let on_it = |words: &[&str]| {
+        let mut command = unisono(words);
+        command.current_dir(site.place.path("")).arg("--instance").arg(&instance);
+        run(command).done()
+    };
+    on_it(&["start", "--servers", "2"]);
+    on_it(&["cp", "-r", "unisono://", "out"]);
+    let stopped = on_it(&["stop"]);
+    site.assert_input(&site.place.path("out/input"));
+    assert!(std::fs::read(site.place.path("out/written")).unwrap() == content);
+    assert!(stopped.text().contains(&format!("rm -r {}", instance.display())));
+    std::fs::remove_dir_all(&instance).unwrap();
+    site.assert_clean();
 }

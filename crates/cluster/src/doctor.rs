@@ -1,6 +1,8 @@
 //! Checks that this machine, and an instance on it, can work.
 
 use crate::hosts::HostPlan;
+use crate::instance::lock;
+use crate::leftovers::leftovers;
 use crate::process::Program;
 use crate::start::ServerOptions;
 use crate::temporary::TemporaryInstance;
@@ -148,11 +150,15 @@ fn probe(program: &Program, parent: Option<&Path>) -> Result<String, UserError> 
     }
 }
 
-/// Checks that every server of the instance answers, if there is an instance.
+/// Checks that every server of the instance answers, if there is an instance, and that otherwise no
+/// process is left of an interrupted start.
 fn state_of(instance: &Instance) -> Result<String, UserError> {
     let directory = instance.directory().display().to_string();
     if !instance.directory().join("instance.json").exists() {
-        return Ok(format!("there is no instance at {directory}"));
+        return match instance.directory().exists() {
+            true => no_leftovers(instance),
+            false => Ok(format!("there is no instance at {directory}")),
+        };
     }
     let states = Session::new(instance.clone()).status()?;
     match states.iter().find_map(|state| state.status.as_ref().err().map(|cause| (state, cause))) {
@@ -162,6 +168,24 @@ fn state_of(instance: &Instance) -> Result<String, UserError> {
             format!("server {} of {directory} does not answer", state.entry.id),
             cause.clone(),
             "see its log in the instance directory, then stop and start the instance",
+        )),
+    }
+}
+
+/// Checks that no process is left of an interrupted start. Waits for one that is under way.
+fn no_leftovers(instance: &Instance) -> Result<String, UserError> {
+    let directory = instance.directory().display();
+    instance.refuse_foreign()?;
+    let _nobody_starts = lock(instance)?;
+    match leftovers(instance).first() {
+        // A start may just have completed.
+        Some(_) if instance.read().is_ok() => Ok(format!("the instance at {directory} runs")),
+        None => Ok(format!("there is no instance at {directory}")),
+        Some(pid) => Err(UserError::new(
+            ExitCode::Failed,
+            format!("there is no instance at {directory}, but a start has left processes"),
+            format!("process {pid} still runs"),
+            "end them with: unisono stop   (or start the instance, which also ends them)",
         )),
     }
 }

@@ -2,17 +2,19 @@
 //!
 //! *Invariants:*
 //! - One process of a machine starts or stops the servers of an instance at a time.
-//! - `instance.json` is replaced in one step, so that nobody reads half of it.
+//! - `instance.json` is there only while its servers run, or after they were killed. It appears in
+//!   one step, which completes the start.
 
+use crate::data::remember;
+use crate::durable::{cannot_write, replace};
+use crate::leftovers::end_leftovers;
 use crate::private;
 use crate::process_name::end_of;
 use client::{CLIENTS_DIRECTORY, Instance, InstanceFile, for_each_at_once, server_answers};
 use interface::{ExitCode, UserError};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::fs::{self, File, TryLockError};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Time limit of waiting for another command that starts or stops servers of the instance.
@@ -20,6 +22,9 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Interval between attempts to take the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// File that lists the data directories of the last instance on this machine.
+const DIRECTORIES: &str = "directories.json";
 
 /// Lock for starting and stopping the servers of an instance. One process of a machine holds it.
 pub(crate) struct Starting(#[expect(dead_code, reason = "it is locked while it is open")] File);
@@ -65,7 +70,8 @@ pub(crate) fn data_name(instance: &Instance) -> Result<String, UserError> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Makes the key, unless an instance runs here.
+/// Ends what an interrupted start has left, forgets an instance whose servers have ended, and makes
+/// the key, unless an instance runs here.
 pub(crate) fn make_ready(instance: &Instance) -> Result<(), UserError> {
     if let Ok(file) = instance.read()
         && let Some(cause) = why_running(instance, &file)
@@ -76,6 +82,8 @@ pub(crate) fn make_ready(instance: &Instance) -> Result<(), UserError> {
             "stop it with: unisono stop   (or name another with --instance)",
         ));
     }
+    end_leftovers(instance)?;
+    forget(instance)?;
     private::make_directory(&instance.directory().join(CLIENTS_DIRECTORY))?;
     make_key(instance)
 }
@@ -94,12 +102,32 @@ fn why_running(instance: &Instance, file: &InstanceFile) -> Option<String> {
     Some(format!("server {} answers at {}", server.id, server.address))
 }
 
-/// Removes the list of the servers started last, and the mark of the directory.
-pub(crate) fn forget(instance: &Instance) {
-    for file in ["instance.json", "origin"] {
-        // The file may be gone already.
-        let _ = fs::remove_file(instance.directory().join(file));
+/// Removes the list of the servers started last, and the mark of the directory. Records their data
+/// directories before, if they are on this machine.
+pub(crate) fn forget(instance: &Instance) -> Result<(), UserError> {
+    let directory = instance.directory();
+    if let Ok(file) = instance.read()
+        && file.servers.iter().all(|server| server.host.is_none())
+    {
+        let data: Vec<&[PathBuf]> = file.servers.iter().map(|server| &server.data[..]).collect();
+        let memory = directories(instance);
+        remember(&data, &memory).map_err(|error| cannot_write(&memory, &error))?;
     }
+    for file in ["instance.json", "origin"] {
+        let path = directory.join(file);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(cannot_write(&path, &error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Path of the file that lists the data directories of the last instance on this machine.
+pub(crate) fn directories(instance: &Instance) -> PathBuf {
+    instance.directory().join(DIRECTORIES)
 }
 
 fn make_key(instance: &Instance) -> Result<(), UserError> {
@@ -108,27 +136,13 @@ fn make_key(instance: &Instance) -> Result<(), UserError> {
         return instance.key().map(|_| ());
     }
     let mut key = [0; 32];
-    let made = getrandom::fill(&mut key).map_err(std::io::Error::from).and_then(|()| {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        file.write_all(&key)
-    });
-    made.map_err(|error| cannot_write(&path, &error))
+    let made = getrandom::fill(&mut key).map_err(std::io::Error::from);
+    made.and_then(|()| replace(&path, &key)).map_err(|error| cannot_write(&path, &error))
 }
 
-/// Replaces `instance.json` atomically, so that no reader sees half of it.
+/// Writes `instance.json`, which completes the start.
 pub(crate) fn write(instance: &Instance, file: &InstanceFile) -> Result<(), UserError> {
-    let (path, new) =
-        (instance.directory().join("instance.json"), instance.directory().join("instance.new"));
+    let path = instance.directory().join("instance.json");
     let text = serde_json::to_vec_pretty(file).unwrap_or_default();
-    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
-    written.map_err(|error| cannot_write(&path, &error))
-}
-
-/// Error of a file of an instance that cannot be written.
-pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> UserError {
-    UserError::usage(
-        format!("cannot write {}", path.display()),
-        error.to_string(),
-        "name another instance directory with --instance",
-    )
+    replace(&path, &text).map_err(|error| cannot_write(&path, &error))
 }

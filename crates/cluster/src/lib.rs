@@ -8,19 +8,27 @@
 //! *Invariants:*
 //! - One process of a machine starts or stops the servers of an instance at a time.
 //! - A data directory is never taken for another: its label says which disk it is.
+//! - A start that is interrupted leaves nothing that the next start or stop does not repair
+//!   ([0067](../../../docs/decisions/0067-a-start-completes-in-one-step.md)).
 //! - Servers that were started for a command end with it, however it ends.
 //! - This crate puts the real world under servers; clients get theirs from `client`.
 
+mod control;
 mod data;
 mod doctor;
+mod durable;
 mod hosts;
 mod instance;
 mod job;
+mod labels;
+mod leftovers;
+mod local_server;
 mod private;
 mod process;
 mod process_name;
 mod server;
 mod start;
+mod started;
 mod stop;
 mod temporary;
 
@@ -31,9 +39,9 @@ pub use hosts::{
     supervise,
 };
 pub use job::{JobInstance, JobProgram, Signals};
+pub use local_server::serve_process;
 pub use private::refuse_root;
 pub use process::{Child, Program, run_to_end};
-pub use server::serve_process;
 pub use start::{ServerOptions, start};
 pub use stop::{Stopped, stop};
 pub use temporary::TemporaryInstance;

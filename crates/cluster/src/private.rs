@@ -1,14 +1,18 @@
-//! Directories that only this user may enter.
+//! Directories of an instance: those that only this user may enter, and those of its data.
 //!
 //! Invariant: what was there before is never changed: a directory that is not as it must be is
 //! refused.
 
-use client::CLIENTS_DIRECTORY;
+use crate::data::CATALOGUE;
+use crate::labels::unusable as unusable_data;
+use crate::server::SIZES;
+use client::{CLIENTS_DIRECTORY, Foreign, refuse_foreign, refuse_foreign_links};
 use interface::UserError;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use world_real::OBJECTS_DIRECTORY;
 
 /// One of these is in every directory that was an instance's before.
 const MARKS: [&str; 3] = ["instance.json", "key", CLIENTS_DIRECTORY];
@@ -25,10 +29,12 @@ pub(crate) fn make_instance_directory(directory: &Path) -> Result<(), UserError>
     Ok(())
 }
 
-/// Makes a directory of mode 0700, or takes one that is there: no link, this user's, and closed
-/// to others.
+/// Makes a directory of mode 0700, or takes one that is there: no link, this user's, closed to
+/// others, and not reached through the link of another user.
 pub(crate) fn make_directory(directory: &Path) -> Result<(), UserError> {
     let failed = |error: std::io::Error| unusable(directory, &error.to_string());
+    refuse_foreign_links(directory)
+        .map_err(|Foreign { cause, help }| UserError::usage(what(directory), cause, help))?;
     if let Some(parent) = directory.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(failed)?;
     }
@@ -37,6 +43,34 @@ pub(crate) fn make_directory(directory: &Path) -> Result<(), UserError> {
         Ok(()) => fs::set_permissions(directory, Permissions::from_mode(0o700)).map_err(failed),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => check(directory),
         Err(error) => Err(failed(error)),
+    }
+}
+
+/// Makes a data directory, or takes one that is there and that no other user can change.
+pub(crate) fn make_data_directory(directory: &Path) -> Result<(), UserError> {
+    let failed = |error: std::io::Error| unusable_data(directory, &error.to_string());
+    if !directory.exists() {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
+        // The umask may have taken even this user's rights.
+        fs::set_permissions(directory, Permissions::from_mode(0o700)).map_err(failed)?;
+    }
+    refuse_foreign(directory).map_err(|Foreign { cause, help }| UserError {
+        help,
+        ..unusable_data(directory, &cause)
+    })?;
+    refuse_links_in(directory)
+}
+
+/// Refuses a data directory whose parts are links. Servers make none.
+pub(crate) fn refuse_links_in(directory: &Path) -> Result<(), UserError> {
+    let part = |name: &str| directory.join(name);
+    let is_link = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    match [OBJECTS_DIRECTORY, CATALOGUE, SIZES].map(part).into_iter().find(is_link) {
+        None => Ok(()),
+        Some(link) => Err(UserError {
+            help: format!("put the directory itself in place of the link: rm {}", link.display()),
+            ..unusable_data(directory, &format!("{} is a symbolic link", link.display()))
+        }),
     }
 }
 

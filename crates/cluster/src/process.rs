@@ -8,6 +8,7 @@ use client::{Cleanup, Undo};
 use interface::{ExitCode, UserError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -51,6 +52,7 @@ impl Program {
 pub struct Child {
     process: std::process::Child,
     output: BufReader<ChildStdout>,
+    is_attached: bool,
     // Dropped last, after the child has ended.
     _undo: Undo,
 }
@@ -64,7 +66,12 @@ impl Child {
             cannot_start(&command, &std::io::Error::other("it has no standard output"))
         })?;
         let undo = Undo::on_signals(Cleanup::Kill(process.id()));
-        Ok(Self { process, output: BufReader::new(output), _undo: undo })
+        Ok(Self { process, output: BufReader::new(output), is_attached: true, _undo: undo })
+    }
+
+    /// Lets the child go on, without its standard input, when this process ends.
+    pub(crate) fn detach(mut self) {
+        self.is_attached = false;
     }
 
     /// Its process id.
@@ -103,6 +110,9 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
+        if !self.is_attached {
+            return;
+        }
         // The child may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -127,9 +137,14 @@ pub(crate) struct ProcessEnd(OwnedFd);
 impl ProcessEnd {
     /// The end of process `id`, if that is there.
     pub(crate) fn of(id: u32) -> Option<Self> {
-        let id = rustix::process::Pid::from_raw(id as i32)?;
-        let handle = rustix::process::pidfd_open(id, rustix::process::PidfdFlags::empty());
+        let id = Pid::from_raw(id as i32)?;
+        let handle = pidfd_open(id, PidfdFlags::empty());
         handle.ok().map(Self)
+    }
+
+    /// Sends the process a signal, if it has not ended.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let _ = pidfd_send_signal(&self.0, signal);
     }
 
     /// Waits for the end. Returns `false` if the deadline passes first.

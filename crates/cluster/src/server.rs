@@ -1,8 +1,8 @@
 //! A server process.
 
-use crate::data::{CATALOGUE, identity_of};
-use crate::process::on_stdin_closed;
-use client::{Direct, Instance};
+use crate::data::CATALOGUE;
+use crate::labels::identity_of;
+use client::Direct;
 use filesystem::{Costs, RosterCache, ServerConfig, serve};
 use interface::{ExitCode, UserError};
 use policy::ReplacementPolicies;
@@ -14,9 +14,6 @@ use units::{MIB, ServerId};
 use world::{Address, Network, RecordTable};
 use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
 
-/// Prefix of the address in the line that a server prints when it listens.
-pub(crate) const READY: &str = "ready at ";
-
 /// Blocks that a collective holds for each disk: two are enough to overlap disk and memory (TOCS
 /// 1997, section 4).
 const BUFFERS_PER_DISK: u32 = 2;
@@ -25,7 +22,7 @@ const BUFFERS_PER_DISK: u32 = 2;
 const BUFFERS_PER_CACHE: u64 = 4;
 
 /// File of recorded file sizes that no data shows, in the server's first data directory.
-const SIZES: &str = "sizes";
+pub(crate) const SIZES: &str = "sizes";
 
 /// Configuration of a server.
 pub(crate) struct ServerPlan {
@@ -45,47 +42,6 @@ pub(crate) struct ServerPlan {
     pub(crate) dirty_percent: u32,
     /// Secret of the instance.
     pub(crate) key: [u8; 32],
-}
-
-/// Serves as server number `id` of an instance until a client or SIGTERM asks it to stop. With
-/// `attached`, also stops when the parent process ends. The cache offers these replacement
-/// policies.
-///
-/// # Errors
-/// Fails when it cannot begin, or cannot write everything back at its end.
-pub fn serve_process(
-    instance: &Instance,
-    id: u32,
-    attached: bool,
-    policies: ReplacementPolicies,
-) -> Result<(), UserError> {
-    let file = instance.read()?;
-    let entry = file.servers.get(id as usize).ok_or_else(|| {
-        UserError::usage(
-            format!("there is no server {id}"),
-            format!("the instance has {} servers", file.servers.len()),
-            "start servers with: unisono start",
-        )
-    })?;
-    let plan = ServerPlan {
-        id,
-        servers: file.servers.len() as u32,
-        listen: Address(entry.address.clone()),
-        data: entry.data.clone(),
-        direct: file.direct.clone(),
-        cache_bytes: file.cache_bytes,
-        dirty_percent: file.dirty_percent,
-        key: instance.key()?,
-    };
-    if attached {
-        on_stdin_closed(|| std::process::exit(0));
-    }
-    let ready = |address: &Address| {
-        let mut output = std::io::stdout();
-        // The reader may be gone.
-        let _ = writeln!(output, "{READY}{address}").and_then(|()| output.flush());
-    };
-    serve_plan(plan, policies, ready, std::future::pending())
 }
 
 /// Serves until a client, SIGTERM or the end of `also` asks it to stop. Calls `ready` with the
@@ -199,7 +155,7 @@ fn cannot_begin(id: u32, cause: &str) -> UserError {
 
 /// Raises the limit of open files as far as this user may. Each client takes a descriptor, each
 /// object in use two.
-fn raise_descriptors() {
+pub(crate) fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     // The current limit is enough for most uses.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

@@ -1,28 +1,27 @@
 //! Starting the servers of an instance on this machine.
 
-use crate::data::DataDirectories;
-use crate::instance::{begin_start, cannot_write, forget, make_ready, write};
-use crate::process::{Child, ProcessEnd, Program, cannot_start};
-use crate::server::READY;
+use crate::control::{Commit, Found, Permission, ServerMessage, line, parse_message};
+use crate::data::{DataDirectories, refuse_lost_catalogue};
+use crate::instance::{begin_start, directories, forget, make_ready, write};
+use crate::labels::{FoundLabel, common_set};
+use crate::leftovers::open_log;
+use crate::local_server::LocalOrder;
+use crate::process::{Child, Program};
+use crate::server::raise_descriptors;
 use client::{DIRTY_PERCENT, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, ServerEntry};
 use interface::{ExitCode, UserError};
-use std::fs::{self, OpenOptions};
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::CommandExt;
-use std::process::Stdio;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use units::MIB;
 
-/// File that lists the data directories of the last start on this machine.
-const DIRECTORIES: &str = "directories.json";
-
-/// Time limit of a server on this machine to start: it reads and compares a large catalogue.
+/// Time limit of a server on this machine for each step of its start: it reads and compares a large
+/// catalogue.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Time limit of servers that have not served yet to end.
-const END_TIMEOUT: Duration = Duration::from_secs(10);
+/// Number of last log lines quoted in an error.
+const TAIL_LINES_MAX: usize = 3;
 
 /// Options of the servers of an instance.
 #[derive(Clone, Debug)]
@@ -51,32 +50,19 @@ impl Default for ServerOptions {
 }
 
 /// Starts servers that outlive this process.
+///
+/// # Errors
+/// Fails when a server does not start. Nothing is left then.
 pub fn start(
     instance: &Instance,
     program: &Program,
     data: &DataDirectories,
     options: &ServerOptions,
 ) -> Result<InstanceFile, UserError> {
-    let _starting = begin_start(instance)?;
-    let mut file = prepare(instance, data, options)?;
-    let mut started = Vec::new();
-    for id in 0..file.servers.len() as u32 {
-        let begun = start_detached(instance, program, id, |pid| {
-            started.push(pid);
-            file.servers[id as usize].pid = pid;
-            // If this process is killed from here on, the servers can still be stopped.
-            write(instance, &file)
-        });
-        match begun {
-            Ok(address) => file.servers[id as usize].address = address,
-            Err(error) => {
-                end_all(&started);
-                forget(instance);
-                return Err(error);
-            }
-        }
-    }
-    write(instance, &file).inspect_err(|_| end_all(&started))?;
+    // Two descriptors for each server.
+    raise_descriptors();
+    let (file, servers) = start_all(instance, program, data, options, false)?;
+    servers.into_iter().for_each(Child::detach);
     Ok(file)
 }
 
@@ -87,34 +73,57 @@ pub(crate) fn start_attached(
     data: &DataDirectories,
     options: &ServerOptions,
 ) -> Result<Vec<Child>, UserError> {
-    let _starting = begin_start(instance)?;
-    let mut file = prepare(instance, data, options)?;
-    let mut children = Vec::new();
-    for id in 0..file.servers.len() as u32 {
-        let command = program.command(&role(instance, id, true));
-        let mut child = Child::start(command, log(instance, id)?)?;
-        let first_line = child.read_line().ok().flatten();
-        file.servers[id as usize].address = check_ready(instance, id, first_line)?;
-        file.servers[id as usize].pid = child.id();
-        children.push(child);
-    }
-    write(instance, &file)?;
-    Ok(children)
+    start_all(instance, program, data, options, true).map(|(_, servers)| servers)
 }
 
-fn prepare(
+/// Starts servers, all at once. Whatever ends this process, they end too, until `instance.json`
+/// names them: then the start is complete.
+fn start_all(
     instance: &Instance,
+    program: &Program,
     data: &DataDirectories,
     options: &ServerOptions,
-) -> Result<InstanceFile, UserError> {
+    attached: bool,
+) -> Result<(InstanceFile, Vec<Child>), UserError> {
+    let _starting = begin_start(instance)?;
     if let Some(host) = &options.tcp_host {
         check_listen(host)?;
     }
     make_ready(instance)?;
-    let memory = instance.directory().join(DIRECTORIES);
-    data.refuse_to_forget(&memory)?;
-    data.prepare()?;
-    data.remember(&memory);
+    data.refuse_to_forget(&directories(instance))?;
+    let mut file = planned(instance, data, options);
+    let ids = 0..file.servers.len() as u32;
+    let begin = |id| Starting::begin(instance, program, &file, id, attached);
+    let mut servers = ids.map(begin).collect::<Result<Vec<_>, _>>()?;
+    let found = servers.iter_mut().map(Starting::found).collect::<Result<Vec<_>, _>>()?;
+    let set = common_set(&labels(&found))?;
+    refuse_lost_catalogue(&found)?;
+    servers.iter_mut().for_each(|server| server.send(&Permission { set: set.clone() }));
+    for (server, entry) in servers.iter_mut().zip(&mut file.servers) {
+        (entry.address, entry.pid) = server.listening()?;
+    }
+    write(instance, &file)?;
+    servers.iter_mut().for_each(|server| server.send(&Commit {}));
+    for server in &mut servers {
+        server.serving().inspect_err(|_| {
+            // A server that ends now says the same.
+            let _ = forget(instance);
+        })?;
+    }
+    Ok((file, servers.into_iter().map(|server| server.process).collect()))
+}
+
+/// Name and label of each directory that servers have found.
+fn labels(found: &[Found]) -> Vec<(String, Option<FoundLabel>)> {
+    let of_server = |found: &Found| {
+        let names = found.data.iter().map(|path| path.display().to_string());
+        names.zip(found.labels.iter().cloned()).collect::<Vec<_>>()
+    };
+    found.iter().flat_map(of_server).collect()
+}
+
+/// Content of `instance.json`, but for the addresses and processes of the servers.
+fn planned(instance: &Instance, data: &DataDirectories, options: &ServerOptions) -> InstanceFile {
     let servers = data.by_server.iter().enumerate().map(|(id, directories)| ServerEntry {
         id: id as u32,
         address: match &options.tcp_host {
@@ -125,7 +134,7 @@ fn prepare(
         data: directories.clone(),
         host: None,
     });
-    let file = InstanceFile {
+    InstanceFile {
         schema: INSTANCE_SCHEMA.to_owned(),
         servers: servers.collect(),
         disks_per_server: data.disks_per_server(),
@@ -134,9 +143,99 @@ fn prepare(
         direct: options.direct.clone(),
         supervisor: None,
         origin: None,
-    };
-    write(instance, &file)?;
-    Ok(file)
+    }
+}
+
+/// A server that does not serve yet. When this is dropped, it ends.
+struct Starting {
+    id: u32,
+    log: PathBuf,
+    process: Child,
+}
+
+impl Starting {
+    /// Starts the process of server `id` and sends it its order.
+    fn begin(
+        instance: &Instance,
+        program: &Program,
+        file: &InstanceFile,
+        id: u32,
+        attached: bool,
+    ) -> Result<Self, UserError> {
+        let (order, log) = (LocalOrder::of(file, id)?, instance.log_path(id));
+        let command = program.command(&role(instance, id, attached));
+        let process = Child::start(command, open_log(&log)?.into())?;
+        let mut server = Self { id, log, process };
+        server.send(&order);
+        Ok(server)
+    }
+
+    /// Sends the server a message.
+    fn send(&mut self, message: &impl Serialize) {
+        // If the server has ended, its output tells the reason.
+        let _ = self.process.send_line(line(message).trim_end());
+    }
+
+    fn found(&mut self) -> Result<Found, UserError> {
+        match self.receive()? {
+            ServerMessage::Found(found) => Ok(found),
+            other => Err(self.failed(&format!("it sent an unexpected message: {other:?}"))),
+        }
+    }
+
+    /// Address and process id of the server when it listens.
+    fn listening(&mut self) -> Result<(String, u32), UserError> {
+        match self.receive()? {
+            ServerMessage::Listening { address, pid } => Ok((address, pid)),
+            other => Err(self.failed(&format!("it sent an unexpected message: {other:?}"))),
+        }
+    }
+
+    fn serving(&mut self) -> Result<(), UserError> {
+        match self.receive()? {
+            ServerMessage::Serving => Ok(()),
+            other => Err(self.failed(&format!("it sent an unexpected message: {other:?}"))),
+        }
+    }
+
+    /// Waits for the next message of the server.
+    fn receive(&mut self) -> Result<ServerMessage, UserError> {
+        let deadline = Instant::now() + SERVER_TIMEOUT;
+        loop {
+            if !self.process.has_output_by(deadline) {
+                let limit = SERVER_TIMEOUT.as_secs();
+                return Err(self.failed(&format!("it is not ready after {limit} s")));
+            }
+            let said = self.process.read_line().ok().flatten();
+            match said.as_deref().map(parse_message) {
+                Some(Some(ServerMessage::Failed(failure))) => return Err(failure.into()),
+                Some(Some(message)) => return Ok(message),
+                // A program that brings policies along may print something itself.
+                Some(None) => {}
+                None => {
+                    let tail = last_lines(&self.log);
+                    let nothing = "it printed nothing".to_owned();
+                    return Err(self.failed(if tail.is_empty() { &nothing } else { &tail }));
+                }
+            }
+        }
+    }
+
+    fn failed(&self, cause: &str) -> UserError {
+        UserError::new(
+            ExitCode::NoServer,
+            format!("server {} did not start", self.id),
+            cause,
+            format!("check its disk, and see {}", self.log.display()),
+        )
+    }
+}
+
+/// Last lines of a log, on one line.
+fn last_lines(log: &Path) -> String {
+    let log = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES_MAX)..].join("; ")
 }
 
 fn role(instance: &Instance, id: u32, attached: bool) -> Vec<String> {
@@ -151,64 +250,6 @@ fn role(instance: &Instance, id: u32, attached: bool) -> Vec<String> {
         words.push("--attached".to_owned());
     }
     words
-}
-
-fn log(instance: &Instance, id: u32) -> Result<Stdio, UserError> {
-    let path = instance.log_path(id);
-    let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
-    opened.map(Stdio::from).map_err(|error| cannot_write(&path, &error))
-}
-
-/// Starts a server that outlives this process. Calls `begun` with its process as soon as it runs.
-/// Returns the address on which the server listens.
-fn start_detached(
-    instance: &Instance,
-    program: &Program,
-    id: u32,
-    begun: impl FnOnce(u32) -> Result<(), UserError>,
-) -> Result<String, UserError> {
-    let mut command = program.command(&role(instance, id, false));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log(instance, id)?).process_group(0);
-    let mut child = command.spawn().map_err(|error| cannot_start(&command, &error))?;
-    begun(child.id())?;
-    let (sender, heard) = channel();
-    if let Some(output) = child.stdout.take() {
-        std::thread::spawn(move || {
-            // The server prints one line when it serves, or ends without.
-            let mut said = String::new();
-            let _ = BufReader::new(output).read_line(&mut said);
-            let _ = sender.send(said);
-        });
-    }
-    match heard.recv_timeout(SERVER_TIMEOUT) {
-        Err(RecvTimeoutError::Timeout) => Err(UserError::new(
-            ExitCode::NoServer,
-            format!("server {id} did not start"),
-            format!("it is not ready after {} s", SERVER_TIMEOUT.as_secs()),
-            format!("check its disk, and see {}", instance.log_path(id).display()),
-        )),
-        heard => {
-            let said = heard.unwrap_or_default();
-            check_ready(instance, id, (!said.is_empty()).then(|| said.trim_end().to_owned()))
-        }
-    }
-}
-
-/// Returns the server's address from the line that it printed, or the reason for its failure.
-fn check_ready(instance: &Instance, id: u32, said: Option<String>) -> Result<String, UserError> {
-    let address = said.as_deref().and_then(|said| said.strip_prefix(READY));
-    if let Some(address) = address {
-        return Ok(address.to_owned());
-    }
-    let log = fs::read_to_string(instance.log_path(id)).unwrap_or_default();
-    let tail: Vec<&str> = log.lines().rev().take(3).collect();
-    let tail: Vec<&str> = tail.into_iter().rev().collect();
-    Err(UserError::new(
-        ExitCode::NoServer,
-        format!("server {id} did not start"),
-        if tail.is_empty() { "it printed nothing".to_owned() } else { tail.join("; ") },
-        format!("see {}", instance.log_path(id).display()),
-    ))
 }
 
 /// Refuses a host on which no server can listen here.
@@ -228,19 +269,4 @@ fn check_listen(host: &str) -> Result<(), UserError> {
         }
         _ => Ok(()),
     }
-}
-
-fn signal(pid: u32, signal: rustix::process::Signal) {
-    if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
-        // The server may have ended already.
-        let _ = rustix::process::kill_process(pid, signal);
-    }
-}
-
-/// Ends servers that have just begun and waits for their end, which releases their locks.
-fn end_all(pids: &[u32]) {
-    let ends: Vec<ProcessEnd> = pids.iter().filter_map(|pid| ProcessEnd::of(*pid)).collect();
-    pids.iter().for_each(|pid| signal(*pid, rustix::process::Signal::TERM));
-    let deadline = Instant::now() + END_TIMEOUT;
-    ends.iter().for_each(|end| _ = end.wait_until(deadline));
 }

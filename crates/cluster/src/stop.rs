@@ -1,11 +1,14 @@
 //! Stopping the servers of an instance.
 
 use crate::instance::{forget, lock};
+use crate::leftovers::{KEEPER_LOG, end_leftovers, resume};
 use crate::process::ProcessEnd;
 use crate::process_name::end_of;
 use client::{Instance, InstanceFile, ServerEntry, for_each_at_once, server_answers, stop_server};
 use interface::{ExitCode, UserError};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use wire::Fault;
 use world_real::NodeConfig;
@@ -20,37 +23,66 @@ const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time limit to end for a server that does not answer, and may not know of the request.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Time limit of a connection to a server that does not answer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Interval between connections to a server that does not answer: it accepts none of them.
+const LISTEN_PAUSE: Duration = Duration::from_secs(1);
+
 /// Interval between requests to servers whose processes are not visible here.
 const ASKING_PAUSE: Duration = Duration::from_millis(50);
 
 /// Result of a stop.
 #[derive(Clone, Debug)]
 pub struct Stopped {
+    /// Servers of the instance; none if a start was interrupted.
+    pub servers: Vec<ServerEntry>,
     /// Number of servers that have ended.
     pub ended: usize,
+    /// Number of processes that an interrupted start had left.
+    pub leftovers: usize,
     /// Servers that had ended before or could not be reached, and the evidence.
     pub gone: Vec<(ServerEntry, String)>,
 }
 
-/// Asks every running server to end. Waits until all servers and their supervisor have ended.
+/// Asks every running server to end. Waits until all servers and their supervisor have ended. A
+/// process that a signal has stopped is continued first. Without an instance, ends what an
+/// interrupted start has left.
 ///
 /// # Errors
 /// Fails when a server cannot write everything back and so goes on, or does not end. When this is a
-/// copy of an instance that runs elsewhere, which is left as it is.
+/// copy of an instance that runs elsewhere, which is left as it is. When there is no instance, and
+/// no start has left anything.
 pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
-    instance.read()?;
+    if !instance.directory().exists() {
+        instance.read()?;
+    }
+    instance.refuse_foreign()?;
     let _nobody_starts = lock(instance)?;
-    let file = instance.read()?;
+    let file = match instance.read() {
+        Ok(file) => file,
+        Err(no_instance) => {
+            return match end_leftovers(instance)? {
+                0 => Err(no_instance),
+                leftovers => {
+                    Ok(Stopped { servers: Vec::new(), ended: 0, leftovers, gone: Vec::new() })
+                }
+            };
+        }
+    };
     let node = instance.client_node(&file.servers)?;
     refuse_copy(instance, &file, &node)?;
+    resume_all(instance, &file);
     let asked = for_each_at_once(&file.servers, |server| ask(instance, server, &node));
     let (mut ending, mut silent, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+    let mut unresponsive = Vec::new();
     let mut first_error = None;
     for (server, asked) in file.servers.iter().zip(asked) {
         match asked {
             Asked::Ends(end) => ending.push((server, end)),
             Asked::IsSilent(end) => silent.push((server, end)),
             Asked::IsGone(how) => gone.push((server.clone(), how)),
+            Asked::IsUnresponsive(how) => unresponsive.push((server, how)),
             Asked::GoesOn(fault) => {
                 let what = format!("cannot stop server {}", server.id);
                 first_error.get_or_insert(UserError::of_fault(&what, &fault));
@@ -61,7 +93,7 @@ pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
     for (server, end) in &ending {
         let has_ended = match end {
             Some(end) => end.wait_until(deadline),
-            None => wait_for(deadline, || !server_answers(server, node.clone())),
+            None => wait_for(deadline, ASKING_PAUSE, || !server_answers(server, node.clone())),
         };
         must(instance, has_ended, server)?;
     }
@@ -72,17 +104,41 @@ pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
     for (server, end) in &silent {
         must(instance, end.wait_until(deadline), server)?;
     }
-    forget(instance);
-    Ok(Stopped { ended: ending.len() + silent.len(), gone })
+    for (server, how) in unresponsive {
+        // Without its launcher it ends, if it can.
+        match wait_for(Instant::now() + LEAVE_TIMEOUT, LISTEN_PAUSE, || !listens(server)) {
+            true => gone.push((server.clone(), how)),
+            false => return Err(is_unresponsive(server, how)),
+        }
+    }
+    let leftovers = end_leftovers(instance)?;
+    forget(instance)?;
+    let ended = ending.len() + silent.len();
+    Ok(Stopped { servers: file.servers, ended, leftovers, gone })
+}
+
+/// Continues the servers and the supervisor, if they are processes of this machine. A signal may
+/// have stopped them; then they could not write back.
+fn resume_all(instance: &Instance, file: &InstanceFile) {
+    resume(instance);
+    // Servers that launchers have started on this machine have other logs.
+    let servers = file.servers.iter().filter_map(|server| process_of(instance, server));
+    servers.for_each(|server| server.signal(Signal::CONT));
+}
+
+/// Process of a server, if it runs on this machine.
+fn process_of(instance: &Instance, server: &ServerEntry) -> Option<ProcessEnd> {
+    ProcessEnd::of(server.pid).filter(|_| instance.is_running(server))
 }
 
 fn must(instance: &Instance, has_ended: bool, server: &ServerEntry) -> Result<(), UserError> {
     if has_ended {
         return Ok(());
     }
+    let host = server.host.as_ref().map_or_else(String::new, |host| format!(" on {host}"));
     Err(does_not_end(
-        &format!("server {}", server.id),
-        &format!("process {} still runs after a minute", server.pid),
+        &format!("server {}{host}", server.id),
+        server.pid,
         &instance.log_path(server.id),
     ))
 }
@@ -110,9 +166,32 @@ fn refuse_copy(
     ))
 }
 
+/// True if a process listens at the address of a server.
+fn listens(server: &ServerEntry) -> bool {
+    let addresses = server.tcp().and_then(|address| address.to_socket_addrs().ok());
+    addresses
+        .into_iter()
+        .flatten()
+        .any(|address| TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).is_ok())
+}
+
+fn is_unresponsive(server: &ServerEntry, cause: String) -> UserError {
+    let ServerEntry { id, pid, .. } = server;
+    let host = server.host.as_deref().unwrap_or("its host");
+    UserError::new(
+        ExitCode::NoServer,
+        format!("server {id} on {host} does not answer, but process {pid} there listens"),
+        cause,
+        format!(
+            "a signal may have stopped it: on {host}, kill -CONT {pid}, and stop again. \
+             kill -9 {pid} loses what it has not written"
+        ),
+    )
+}
+
 /// Asks one server to end.
 fn ask(instance: &Instance, server: &ServerEntry, node: &NodeConfig) -> Asked {
-    let end = ProcessEnd::of(server.pid).filter(|_| instance.is_running(server));
+    let end = process_of(instance, server);
     if end.is_none() && server.host.is_none() {
         return Asked::IsGone(format!("process {} is not this server", server.pid));
     }
@@ -126,6 +205,9 @@ fn ask(instance: &Instance, server: &ServerEntry, node: &NodeConfig) -> Asked {
                 false => Asked::GoesOn(fault),
             }
         }
+        (Err(Fault::ServerLeft { cause, .. }), None) if listens(server) => {
+            Asked::IsUnresponsive(cause)
+        }
         (Err(Fault::ServerLeft { cause, .. }), None) => Asked::IsGone(cause),
         (Err(fault), _) => Asked::GoesOn(fault),
     }
@@ -138,17 +220,15 @@ fn end_supervisor(instance: &Instance, file: &InstanceFile) -> Result<(), UserEr
     else {
         return Ok(());
     };
-    if let Some(pid) = Pid::from_raw(supervisor.pid as i32) {
-        // The supervisor may have ended already.
-        let _ = kill_process(pid, Signal::TERM);
-    }
+    end.signal(Signal::TERM);
+    end.signal(Signal::CONT);
     if end.wait_until(Instant::now() + STOP_TIMEOUT + SUPERVISOR_TIMEOUT) {
         return Ok(());
     }
     Err(does_not_end(
         "the supervisor of the launchers",
-        &format!("process {} still runs", supervisor.pid),
-        &instance.directory().join("keeper.log"),
+        supervisor.pid,
+        &instance.directory().join(KEEPER_LOG),
     ))
 }
 
@@ -160,22 +240,32 @@ enum Asked {
     IsSilent(ProcessEnd),
     /// The server had ended before, with this evidence, or cannot be reached.
     IsGone(String),
+    /// The process of the server listens on another host, and does not answer, for this reason.
+    IsUnresponsive(String),
     /// The server cannot end.
     GoesOn(Fault),
 }
 
 /// Polls until `is_so` returns true or the deadline has come.
-fn wait_for(deadline: Instant, is_so: impl Fn() -> bool) -> bool {
+fn wait_for(deadline: Instant, pause: Duration, is_so: impl Fn() -> bool) -> bool {
     while !is_so() {
         if Instant::now() >= deadline {
             return false;
         }
-        std::thread::sleep(ASKING_PAUSE);
+        std::thread::sleep(pause);
     }
     true
 }
 
-fn does_not_end(who: &str, cause: &str, log: &std::path::Path) -> UserError {
-    let help = format!("see {}", log.display());
-    UserError::new(ExitCode::Failed, format!("{who} does not end"), cause, help)
+fn does_not_end(who: &str, pid: u32, log: &Path) -> UserError {
+    UserError::new(
+        ExitCode::Failed,
+        format!("{who} does not end"),
+        format!("process {pid} still runs after a minute"),
+        format!(
+            "see {}, and stop again: a server ends when its disks have answered. kill -9 {pid} \
+             loses what it has not written",
+            log.display()
+        ),
+    )
 }

@@ -15,7 +15,10 @@ N servers (default: 1). In a Slurm job, or with PBS_NODEFILE, LSB_HOSTS or a sim
 host of the job gets one server, if the job has other hosts than this one. Servers on hosts listen
 by TCP. Their launchers run as long as the servers. A server whose launcher has ended writes all
 dirty data back and ends. A server keeps its data in server-N in each --data directory of its host.
-Without --data, a directory of the instance in SLURM_TMPDIR, TMPDIR or /tmp on that host is used.";
+Without --data, a directory of the instance in SLURM_TMPDIR, TMPDIR or /tmp on that host is used.
+A directory of --data or of the instance that belongs to another user, that others may write to, or
+that is reached through another user's link, is refused with exit code 2. So is one whose objects/
+is a link. A start that is interrupted leaves no server, and its directories can be used again.";
 
 /// Value of `--direct` without a directory.
 pub(crate) const ALL: &str = "all";

@@ -1,7 +1,7 @@
 //! One launcher and the server behind it, as seen by their supervisor.
 
-use super::control::{LINE_BYTES_MAX, MARK, ServerMessage, line};
 use super::launcher::Launcher;
+use crate::control::{LINE_BYTES_MAX, ServerMessage, line, parse_message};
 use interface::{ExitCode, UserError};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
@@ -125,19 +125,26 @@ impl<'a> Launched<'a> {
     }
 
     /// Ends the launcher: closes the server's input, and after `limit` sends SIGTERM, then
-    /// SIGKILL.
+    /// SIGKILL. Continues it first, in case that a signal has stopped it.
     pub(super) async fn end(&mut self, limit: Duration) {
         self.input = None;
+        self.signal(Signal::CONT);
         for (limit, next) in
             [(limit, Some(Signal::TERM)), (TERM_TIMEOUT, Some(Signal::KILL)), (TERM_TIMEOUT, None)]
         {
             if timeout(limit, self.stay()).await.is_ok() {
                 return;
             }
-            if let (Some(group), Some(next)) = (self.group, next) {
-                // The launcher may have ended already.
-                let _ = kill_process_group(group, next);
+            if let Some(next) = next {
+                self.signal(next);
             }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // The launcher may have ended already.
+            let _ = kill_process_group(group, signal);
         }
     }
 
@@ -188,13 +195,6 @@ fn open_log(path: &Path) -> io::Result<(File, u64)> {
 fn append(log: &Path, line: &str) {
     // A log that cannot be written is no reason to end servers.
     let _ = OpenOptions::new().append(true).open(log).and_then(|mut log| writeln!(log, "{line}"));
-}
-
-/// Parses a message of a server. A launcher may put text before it; a line without a message gives
-/// `None`.
-fn parse_message(line: &str) -> Option<ServerMessage> {
-    let (_, said) = line.split_once(MARK)?;
-    serde_json::from_str(said).ok()
 }
 
 /// Reads the next line, or a part of one that is too long; `None` at the end.

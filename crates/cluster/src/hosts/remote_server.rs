@@ -4,20 +4,15 @@
 //! its input ends, its supervisor is gone, so it writes everything back and ends.
 
 use super::address::own_address;
-use super::control::{Found, MARK, Permission, ServerMessage, ServerOrder, line, receive};
-use crate::data::{OwnDirectories, has_catalogue, has_objects};
-use crate::private;
-use crate::private::refuse_root;
-use crate::process::on_stdin_closed;
-use crate::server::{ServerPlan, serve_plan};
+use super::control::ServerOrder;
+use crate::private::{make_directory, refuse_links_in, refuse_root};
+use crate::server::ServerPlan;
+use crate::started::{Bond, receive_order, serve_started};
 use interface::{ExitCode, UserError};
 use policy::ReplacementPolicies;
-use serde::de::DeserializeOwned;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
 use world::Address;
 
 /// Variables that name scratch space of a job on a host. The first that is set counts.
@@ -31,37 +26,12 @@ const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 /// back.
 pub fn serve_remote(policies: ReplacementPolicies) -> Result<(), UserError> {
     let order: ServerOrder = receive_order()?;
-    let begun = begin(&order).and_then(|(plan, own)| {
-        report(&ServerMessage::Found(Found {
-            data: plan.data.clone(),
-            sets: own.labels(&plan.data)?,
-            has_catalogue: plan.data.first().is_some_and(|first| has_catalogue(first)),
-            has_objects: plan.data.iter().any(|directory| has_objects(directory)),
-        }));
-        let permission: Permission = receive_order()?;
-        own.label(&plan.data, &permission.set)?;
-        Ok(plan)
-    });
-    let (sender, input_ended) = oneshot::channel();
-    on_stdin_closed(|| {
-        // The server may be ending already.
-        let _ = sender.send(());
-    });
-    let mut is_ready = false;
-    let ready = |address: &Address| {
-        is_ready = true;
-        report(&ServerMessage::Listening { address: address.0.clone(), pid: std::process::id() });
-    };
-    let served = begun.and_then(|plan| serve_plan(plan, policies, ready, left_alone(input_ended)));
-    served.inspect_err(|error| {
-        if !is_ready {
-            report(&ServerMessage::Failed(error.clone().into()));
-        }
-    })
+    let bond = Bond { is_committed: Box::new(|| false), ends_with_input: true };
+    serve_started(begin(&order), bond, interrupted(), policies)
 }
 
 /// Builds the plan of this server and makes its directories.
-fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), UserError> {
+fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
     let version = env!("CARGO_PKG_VERSION");
     if order.version != version {
         return Err(UserError::new(
@@ -91,13 +61,11 @@ fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), UserError>
     };
     let name = format!("server-{}", order.id);
     let data: Vec<PathBuf> = parents.iter().map(|parent| parent.join(&name)).collect();
-    data.iter().try_for_each(|directory| make_private(directory))?;
-    let own = OwnDirectories {
-        server: order.id,
-        servers: order.servers,
-        disks_per_server: data.len() as u32,
-    };
-    let plan = ServerPlan {
+    for directory in &data {
+        make_private(directory)?;
+        refuse_links_in(directory)?;
+    }
+    Ok(ServerPlan {
         id: order.id,
         servers: order.servers,
         listen: Address(format!("tcp:{}", SocketAddr::new(address, 0))),
@@ -106,8 +74,7 @@ fn begin(order: &ServerOrder) -> Result<(ServerPlan, OwnDirectories), UserError>
         cache_bytes: order.cache_bytes,
         dirty_percent: order.dirty_percent,
         key: order.key,
-    };
-    Ok((plan, own))
+    })
 }
 
 /// Default parent of the data directories of an instance: in the job's scratch space on this host,
@@ -123,7 +90,7 @@ fn usual_parent(instance_name: &str) -> Result<PathBuf, UserError> {
 }
 
 fn make_private(directory: &Path) -> Result<(), UserError> {
-    private::make_directory(directory).map_err(|error| UserError {
+    make_directory(directory).map_err(|error| UserError {
         error: format!("cannot use the data directory {}", directory.display()),
         help: "with --data, name a directory on that host that only you may enter, or that does \
                not exist"
@@ -132,27 +99,9 @@ fn make_private(directory: &Path) -> Result<(), UserError> {
     })
 }
 
-fn receive_order<T: DeserializeOwned>() -> Result<T, UserError> {
-    receive(&mut std::io::stdin().lock()).map_err(|error| {
-        UserError::new(
-            ExitCode::NoServer,
-            "this server received no orders",
-            error.to_string(),
-            "start servers with: unisono start",
-        )
-    })
-}
-
-fn report(message: &ServerMessage) {
-    let mut output = std::io::stdout().lock();
-    // If the reader is gone, the input ends too.
-    let _ = write!(output, "{MARK}{}", line(message)).and_then(|()| output.flush());
-}
-
-/// Returns when standard input ends, or when a signal asks this process to end.
-async fn left_alone(input_ended: oneshot::Receiver<()>) {
+/// Returns when a signal beside SIGTERM asks this process to end.
+async fn interrupted() {
     tokio::select! {
-        _ = input_ended => {}
         () = caught(SignalKind::hangup()) => {}
         () = caught(SignalKind::interrupt()) => {}
     }

@@ -1,16 +1,16 @@
 //! Start of an instance on hosts, as seen by the command.
 
-use super::control::{SupervisorAnswer, SupervisorOrder, line, receive};
+use super::control::{SupervisorAnswer, SupervisorOrder};
 use super::launcher::Launcher;
 use super::options::HostOptions;
 use super::placement::Placement;
-use crate::instance::{begin_start, cannot_write, forget, make_ready};
+use crate::control::{line, receive};
+use crate::instance::{begin_start, make_ready};
+use crate::leftovers::{KEEPER_LOG, open_log};
 use crate::process::{Program, cannot_start};
 use client::{Instance, InstanceFile};
 use interface::{ExitCode, UserError};
-use std::fs::OpenOptions;
 use std::io::{BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::process::Stdio;
 
 /// Starts a server at each placement, through launchers that run as long as the servers.
@@ -26,10 +26,8 @@ pub fn start_on_hosts(
 ) -> Result<InstanceFile, UserError> {
     let _starting = begin_start(instance)?;
     make_ready(instance)?;
-    forget(instance);
-    let log_path = instance.directory().join("keeper.log");
-    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&log_path);
-    let log = log.map_err(|error| cannot_write(&log_path, &error))?;
+    let log_path = instance.directory().join(KEEPER_LOG);
+    let log = open_log(&log_path)?;
     let directory = instance.directory().display().to_string();
     let mut command = program.command(&["keep".to_owned(), "--instance".to_owned(), directory]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).current_dir("/");

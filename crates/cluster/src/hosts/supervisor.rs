@@ -4,13 +4,14 @@
 //! servers, because they lose their input; it outlives the command that started it only after it
 //! has answered.
 
-use super::control::{
-    Found, Permission, ServerMessage, ServerOrder, SupervisorAnswer, SupervisorOrder, line, receive,
-};
+use super::control::{ServerOrder, SupervisorAnswer, SupervisorOrder};
 use super::launched::Launched;
 use super::placement::Placement;
-use crate::data::{common_set, lost_catalogue, new_set};
-use crate::instance::{cannot_write, data_name, write};
+use crate::control::{Commit, Found, Permission, ServerMessage, line, receive};
+use crate::data::refuse_lost_catalogue;
+use crate::durable::cannot_write;
+use crate::instance::{data_name, forget, write};
+use crate::labels::{FoundLabel, common_set};
 use crate::process::on_stdin_closed;
 use crate::process_name::own_name;
 use crate::stop::STOP_TIMEOUT;
@@ -68,14 +69,26 @@ async fn supervise_all(instance: &Instance, order: &SupervisorOrder) -> Result<(
     });
     let mut end_requested = std::pin::pin!(end_requested());
     let mut launched = Vec::new();
-    let begun = tokio::select! {
+    let mut begun = tokio::select! {
         begun = begin(instance, order, &mut launched) => begun,
         _ = asker_gone => Err(given_up()),
         () = &mut end_requested => Err(given_up()),
     };
+    // From here on the instance is there, also for others than the command.
+    if begun.is_ok() {
+        let completed = tokio::select! {
+            completed = complete(order, &mut launched) => completed,
+            () = &mut end_requested => Err(given_up()),
+        };
+        begun = completed.and(begun);
+    }
     match begun {
         Ok(file) => answer(&SupervisorAnswer::Running(file)),
         Err(error) => {
+            // First, so that the next start waits for the end of this one.
+            if let Err(error) = forget(instance) {
+                note(&error.to_string());
+            }
             end_all(&mut launched, FAILED_START_TIMEOUT).await;
             answer(&SupervisorAnswer::Failed(error.into()));
             return Ok(());
@@ -102,7 +115,7 @@ async fn begin<'a>(
 ) -> Result<InstanceFile, UserError> {
     let timeout = Duration::from_secs(order.options.start_timeout_s.into());
     let found = launch_all(instance, order, launched, timeout).await?;
-    let permission = Permission { set: set_of(order, &found)? };
+    let permission = Permission { set: common_set(&labels(order, &found))? };
     refuse_lost_catalogue(&found)?;
     let servers = try_join_all(launched.iter_mut().zip(found).map(async |(one, found)| {
         one.send(&permission).await;
@@ -126,6 +139,19 @@ async fn begin<'a>(
     };
     write(instance, &file)?;
     Ok(file)
+}
+
+/// Tells all servers that the start is complete. Returns when they serve.
+async fn complete(order: &SupervisorOrder, launched: &mut [Launched<'_>]) -> Result<(), UserError> {
+    let timeout = Duration::from_secs(order.options.start_timeout_s.into());
+    let servers = launched.iter_mut().map(async |one| {
+        one.send(&Commit {}).await;
+        match one.receive(timeout).await? {
+            ServerMessage::Serving => Ok(()),
+            _ => Err(unexpected_message(one.id)),
+        }
+    });
+    try_join_all(servers).await.map(|_| ())
 }
 
 /// Starts the launchers in waves, and sends each server its first message. Returns what the servers
@@ -204,24 +230,13 @@ fn server_order(
     }
 }
 
-/// Identity that all directories share.
-fn set_of(order: &SupervisorOrder, found: &[Found]) -> Result<String, UserError> {
+/// Name and label of each directory that servers have found.
+fn labels(order: &SupervisorOrder, found: &[Found]) -> Vec<(String, Option<FoundLabel>)> {
     let named = order.placements.iter().zip(found).flat_map(|(placement, found)| {
         let name = |path: &PathBuf| format!("{} of {}", path.display(), placement.host);
-        found.data.iter().map(name).zip(found.sets.iter().cloned())
+        found.data.iter().map(name).zip(found.labels.iter().cloned())
     });
-    common_set(&named.collect::<Vec<_>>())?.map_or_else(new_set, Ok)
-}
-
-/// Refuses a new catalogue beside data on any of the hosts.
-fn refuse_lost_catalogue(found: &[Found]) -> Result<(), UserError> {
-    let with_data = found.iter().position(|one| one.has_objects);
-    match (found.first(), with_data) {
-        (Some(Found { data, has_catalogue: false, .. }), Some(id)) => {
-            Err(lost_catalogue(&format!("server {id}"), data.first().map_or("".as_ref(), |it| it)))
-        }
-        _ => Ok(()),
-    }
+    named.collect()
 }
 
 /// Command line of a server. All words but its number are only for listings of processes.

@@ -24,9 +24,9 @@ pub(super) struct Root {
 impl WorkerState for Arc<Root> {}
 
 impl Root {
-    /// Opens and locks the directory at `path`.
+    /// Opens and locks the directory at `path`, which must not be a link.
     pub(super) fn open(path: PathBuf) -> Result<Self, String> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let handle = rustix::fs::open(&path, flags, Mode::empty()).map_err(|e| e.to_string())?;
         rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
             if error == Errno::WOULDBLOCK {

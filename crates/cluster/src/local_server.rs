@@ -1,0 +1,88 @@
+//! A server on this machine.
+
+use crate::labels::OwnDirectories;
+use crate::private::make_data_directory;
+use crate::server::{ServerPlan, serve_plan};
+use crate::started::{Bond, receive_order, serve_started};
+use client::{Direct, Instance, InstanceFile, ServerEntry};
+use interface::UserError;
+use policy::ReplacementPolicies;
+use serde::{Deserialize, Serialize};
+use world::Address;
+
+/// Order to a server on this machine.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct LocalOrder {
+    /// Number of servers.
+    pub(crate) servers: u32,
+    /// The server; its address may have port 0.
+    pub(crate) entry: ServerEntry,
+    pub(crate) cache_bytes: u64,
+    pub(crate) dirty_percent: u32,
+    pub(crate) direct: Direct,
+}
+
+impl LocalOrder {
+    /// Order to server `id` of an instance.
+    pub(crate) fn of(file: &InstanceFile, id: u32) -> Result<Self, UserError> {
+        let entry = file.servers.get(id as usize).cloned().ok_or_else(|| {
+            UserError::usage(
+                format!("there is no server {id}"),
+                format!("the instance has {} servers", file.servers.len()),
+                "start servers with: unisono start",
+            )
+        })?;
+        Ok(Self {
+            servers: file.servers.len() as u32,
+            entry,
+            cache_bytes: file.cache_bytes,
+            dirty_percent: file.dirty_percent,
+            direct: file.direct.clone(),
+        })
+    }
+
+    /// Makes the directories of the server.
+    fn plan(self, instance: &Instance) -> Result<ServerPlan, UserError> {
+        self.entry.data.iter().try_for_each(|directory| make_data_directory(directory))?;
+        Ok(ServerPlan {
+            id: self.entry.id,
+            servers: self.servers,
+            listen: Address(self.entry.address),
+            data: self.entry.data,
+            direct: self.direct,
+            cache_bytes: self.cache_bytes,
+            dirty_percent: self.dirty_percent,
+            key: instance.key()?,
+        })
+    }
+}
+
+/// Serves as server number `id` of an instance until a client or SIGTERM asks it to stop. With
+/// `attached`, also stops when the parent process ends. The cache offers these replacement
+/// policies. Without an order on standard input, takes its place in an instance that is there.
+///
+/// # Errors
+/// Fails when it cannot begin, or cannot write everything back at its end.
+pub fn serve_process(
+    instance: &Instance,
+    id: u32,
+    attached: bool,
+    policies: ReplacementPolicies,
+) -> Result<(), UserError> {
+    let Ok(order) = receive_order::<LocalOrder>() else {
+        let plan = LocalOrder::of(&instance.read()?, id)?.plan(instance)?;
+        let _own = OwnDirectories::lock(id, plan.servers, &plan.data)?;
+        return serve_plan(plan, policies, |_| (), std::future::pending());
+    };
+    let (place, pid) = (instance.clone(), std::process::id());
+    let is_named = move || {
+        let file = place.read();
+        file.is_ok_and(|file| file.servers.get(id as usize).is_some_and(|one| one.pid == pid))
+    };
+    let is_committed: Box<dyn FnOnce() -> bool + Send> = match attached {
+        true => Box::new(|| false),
+        false => Box::new(is_named),
+    };
+    let bond = Bond { is_committed, ends_with_input: attached };
+    serve_started(order.plan(instance), bond, std::future::pending(), policies)
+}

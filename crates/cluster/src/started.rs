@@ -1,0 +1,131 @@
+//! The start of a server, as the server sees it.
+//!
+//! Invariant: a server serves no client, and its labels are provisional, until the start is
+//! complete. If its starter ends before, it ends too.
+
+use crate::control::{Commit, Found, Permission, ServerMessage, receive, report};
+use crate::data::has_catalogue;
+use crate::labels::{OwnDirectories, has_objects};
+use crate::server::{ServerPlan, serve_plan};
+use interface::{ExitCode, UserError};
+use policy::ReplacementPolicies;
+use serde::de::DeserializeOwned;
+use std::cell::RefCell;
+use std::io::{Read, Write};
+use std::sync::mpsc;
+use tokio::sync::oneshot;
+use world::Address;
+
+/// Meaning of the end of standard input.
+pub(crate) struct Bond {
+    /// Says whether the start is complete although no message says so: the starter may have ended
+    /// in between.
+    pub(crate) is_committed: Box<dyn FnOnce() -> bool + Send>,
+    /// True if the server ends with its standard input also after the start.
+    pub(crate) ends_with_input: bool,
+}
+
+/// Serves as its starter permits: reports the labels that `begun` leads to, labels the directories,
+/// listens, and serves when the start is complete. The cache offers these replacement policies.
+/// Ends when a client, SIGTERM or the end of `also` asks for it, or at the end of standard input.
+///
+/// # Errors
+/// Fails when it cannot start, which it also reports to the starter, or cannot write everything
+/// back.
+pub(crate) fn serve_started(
+    begun: Result<ServerPlan, UserError>,
+    bond: Bond,
+    also: impl Future<Output = ()>,
+    policies: ReplacementPolicies,
+) -> Result<(), UserError> {
+    let mut is_serving = false;
+    let served = begun.and_then(|plan| {
+        let own = OwnDirectories::lock(plan.id, plan.servers, &plan.data)?;
+        report(&ServerMessage::Found(Found {
+            data: plan.data.clone(),
+            labels: own.labels()?,
+            has_catalogue: plan.data.first().is_some_and(|first| has_catalogue(first)),
+            has_objects: plan.data.iter().any(|directory| has_objects(directory)),
+        }));
+        let permission: Permission = receive_order()?;
+        own.label(&permission.set)?;
+        let (committed, input_ended) = watch_input(bond);
+        let refused = RefCell::new(None);
+        let ready = |address: &Address| {
+            let (address, pid) = (address.0.clone(), std::process::id());
+            report(&ServerMessage::Listening { address, pid });
+            // Without a start that is complete, there is nothing to do.
+            let complete = committed.recv().map_err(|_| abandoned()).and_then(|()| own.complete());
+            match complete {
+                Ok(()) => {
+                    is_serving = true;
+                    report(&ServerMessage::Serving);
+                }
+                Err(error) => _ = refused.replace(Some(error)),
+            }
+        };
+        let also = async {
+            if refused.borrow().is_none() {
+                tokio::select! {
+                    () = input_ended => {}
+                    () = also => {}
+                }
+            }
+        };
+        serve_plan(plan, policies, ready, also)?;
+        refused.take().map_or(Ok(()), Err)
+    });
+    served.inspect_err(|error| {
+        if !is_serving {
+            report(&ServerMessage::Failed(error.clone().into()));
+        }
+    })
+}
+
+/// Reads the rest of standard input. Returns the arrival of the commit, and the end of the input if
+/// it ends the server. Ends this process when the input ends before the start is complete.
+fn watch_input(bond: Bond) -> (mpsc::Receiver<()>, impl Future<Output = ()>) {
+    let (commit, committed) = mpsc::channel();
+    let (end, ended) = oneshot::channel::<()>();
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        let is_complete = receive::<Commit>(&mut input).is_ok() || (bond.is_committed)();
+        if !is_complete {
+            // The log may be gone.
+            let _ = writeln!(std::io::stderr(), "{}", abandoned());
+            std::process::exit(ExitCode::NoServer as i32);
+        }
+        // The server may be ending already.
+        let _ = commit.send(());
+        let mut rest = [0; 256];
+        while matches!(input.read(&mut rest), Ok(read) if read > 0) {}
+        if bond.ends_with_input {
+            // The server may be ending already.
+            let _ = end.send(());
+        } else {
+            std::mem::forget(end);
+        }
+    });
+    (committed, async { _ = ended.await })
+}
+
+/// Receives a message of the starter.
+pub(crate) fn receive_order<T: DeserializeOwned>() -> Result<T, UserError> {
+    receive(&mut std::io::stdin().lock()).map_err(|error| {
+        UserError::new(
+            ExitCode::NoServer,
+            "this server received no orders",
+            error.to_string(),
+            "start servers with: unisono start",
+        )
+    })
+}
+
+fn abandoned() -> UserError {
+    UserError::new(
+        ExitCode::NoServer,
+        "the start of this server was interrupted",
+        "the process that started it has ended before all servers were ready",
+        "start the instance again",
+    )
+}
