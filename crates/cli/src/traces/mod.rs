@@ -118,6 +118,16 @@ fn import(arguments: &TraceImport) -> Result<(), UserError> {
             imported.left_out
         ));
     }
+    if imported.without_offset > 0 {
+        present::note(&format!(
+            "note: {} calls of MPI-IO were left out: the log has no offsets of them, which Darshan \
+             records since release 3.2",
+            imported.without_offset
+        ));
+    }
+    if imported.is_incomplete {
+        present::note("note: the log is incomplete: Darshan had no memory for all calls");
+    }
     present::note(
         "note: a log has no messages and no views: a replay is a bound and not a prediction",
     );

@@ -24,6 +24,10 @@ pub struct Imported {
     /// Segments of the POSIX interface that were left out, because segments of MPI-IO of the same
     /// file contain them.
     pub left_out: u64,
+    /// Segments of MPI-IO that were left out, because the log has no offsets of them.
+    pub without_offset: u64,
+    /// True if Darshan had no memory for all segments.
+    pub is_incomplete: bool,
 }
 
 /// Makes the trace `directory`, which does not exist, of a log named `name` in the text form of
@@ -38,12 +42,17 @@ pub fn import_dxt(
     directory: &Path,
 ) -> Result<Imported, UserError> {
     let log = read(name, input)?;
-    if log.segments.is_empty() {
+    if log.segments.iter().all(|segment| segment.offset.is_none()) {
+        let cause = match log.segments.len() {
+            0 => "it has no segments",
+            _ => "it has no offsets of its segments",
+        };
         return Err(UserError::of_kind(
             ErrorKind::Usage,
             format!("cannot import {name}"),
-            "it has no segments",
-            "record with DXT_ENABLE_IO_TRACE=1, and give the output of `darshan-dxt-parser LOG`",
+            cause,
+            "record with Darshan 3.2 or later and DXT_ENABLE_IO_TRACE=1, and give the output of \
+             `darshan-dxt-parser LOG`",
         ));
     }
     std::fs::create_dir(directory).map_err(|error| not_made(directory, &error))?;
@@ -71,12 +80,14 @@ fn write(log: &Log, directory: &Path) -> Result<Imported, UserError> {
     let ranks = log.processes.unwrap_or(last + 1);
     let files = files_of(log);
     let host = |rank: u32| log.hosts.get(&rank).map_or("unknown", String::as_str);
-    let is_left_out = |segment: &Segment| {
-        segment.module == Module::Posix && files[segment.file as usize].has_mpi_io
-    };
     let mut by_rank: Vec<Vec<Segment>> = vec![Vec::new(); ranks as usize];
-    for segment in log.segments.iter().filter(|segment| !is_left_out(segment)) {
-        by_rank[segment.rank as usize].push(*segment);
+    let (mut left_out, mut without_offset) = (0, 0);
+    for segment in &log.segments {
+        match segment.module {
+            _ if segment.offset.is_none() => without_offset += 1,
+            Module::Posix if files[segment.file as usize].has_mpi_io => left_out += 1,
+            _ => by_rank[segment.rank as usize].push(*segment),
+        }
     }
     let segments = by_rank.iter().map(|segments| segments.len() as u64).sum();
     for (rank, segments) in (0_u32..).zip(&mut by_rank) {
@@ -104,8 +115,8 @@ fn write(log: &Log, directory: &Path) -> Result<Imported, UserError> {
         not_recorded: Vec::new(),
     };
     header.write(directory)?;
-    let left_out = log.segments.len() as u64 - segments;
-    Ok(Imported { ranks, segments, left_out })
+    let is_incomplete = log.is_incomplete;
+    Ok(Imported { ranks, segments, left_out, without_offset, is_incomplete })
 }
 
 /// Version of the MPI library, which a log does not tell.
@@ -114,6 +125,7 @@ const MPI: &str = "unknown";
 /// Summary of the segments of a file.
 #[derive(Clone, Copy, Default)]
 struct FileUse {
+    /// True if there are segments of MPI-IO with their offsets.
     has_mpi_io: bool,
     is_written: bool,
     /// Begin of the first segment, and true if it is a read.
@@ -133,6 +145,7 @@ impl FileUse {
 fn files_of(log: &Log) -> Vec<FileUse> {
     let mut files = vec![FileUse::default(); log.files.len()];
     for segment in &log.segments {
+        let Some(offset) = segment.offset else { continue };
         let file = &mut files[segment.file as usize];
         let is_read = segment.direction == Direction::Read;
         file.has_mpi_io |= segment.module == Module::MpiIo;
@@ -141,7 +154,7 @@ fn files_of(log: &Log) -> Vec<FileUse> {
             file.first = Some((segment.begin_ns, is_read));
         }
         if is_read {
-            file.read_end = file.read_end.max(segment.offset + segment.bytes);
+            file.read_end = file.read_end.max(offset + segment.bytes);
         }
     }
     files
@@ -162,6 +175,7 @@ fn write_rank(
     let mut opened: BTreeMap<u32, FileNumber> = BTreeMap::new();
     let mut now = 0;
     for segment in segments {
+        let Some(offset) = segment.offset else { continue };
         let file = match opened.get(&segment.file) {
             Some(file) => *file,
             None => {
@@ -179,7 +193,7 @@ fn write_rank(
                 file
             }
         };
-        let placed = writer.part(&OwnPart::contiguous(segment.offset, segment.bytes))?;
+        let placed = writer.part(&OwnPart::contiguous(offset, segment.bytes))?;
         let operation = Operation::Transfer {
             file,
             direction: segment.direction,

@@ -1,8 +1,9 @@
-//! Lines of a log in the text form that `darshan-dxt-parser` prints (Darshan 3.1 to 3.5).
+//! Lines of a log in the text form that `darshan-dxt-parser` prints (Darshan 3.1 to 3.5 and later).
 //!
-//! Comments say which file and host follow; each other line is a segment: module, rank, direction,
-//! number, offset, length, begin and end in seconds. On Lustre the storage targets follow.
+//! Comments say which file, host and columns follow; each other line is a segment. The columns of
+//! a table differ between releases, so they are found [by their names](super::columns).
 
+use super::columns::{Columns, Values};
 use crate::limits::{FILES_MAX, RANKS_MAX, TEXT_BYTES_MAX};
 use interface::{ErrorKind, UserError};
 use policy::{BYTES_MAX, Direction};
@@ -33,7 +34,8 @@ pub(super) struct Segment {
     /// Index in [`Log::files`].
     pub(super) file: u32,
     pub(super) direction: Direction,
-    pub(super) offset: u64,
+    /// Offset in the file; `None` in segments of MPI-IO that Darshan recorded before release 3.2.
+    pub(super) offset: Option<u64>,
     pub(super) bytes: u64,
     pub(super) begin_ns: u64,
     pub(super) end_ns: u64,
@@ -56,10 +58,14 @@ pub(super) struct Log {
     pub(super) files: Vec<String>,
     /// Segments in the order of the log.
     pub(super) segments: Vec<Segment>,
+    /// True if Darshan had no memory for all segments, as a warning in the log says.
+    pub(super) is_incomplete: bool,
     /// Index of each file.
     numbers: HashMap<String, u32>,
     /// File and rank that the next segments are of.
     current: (Option<u32>, Option<u32>),
+    /// Columns of the next segments.
+    columns: Option<Columns>,
 }
 
 /// Reads a log named `name`.
@@ -78,7 +84,9 @@ pub(super) fn read(name: &str, mut input: impl BufRead) -> Result<Log, UserError
             break;
         }
         let text = match std::str::from_utf8(&line) {
-            _ if line.len() as u64 > LINE_BYTES_MAX => Err("it is too long".to_owned()),
+            _ if line.len() as u64 > LINE_BYTES_MAX => {
+                Err(format!("it has more than {LINE_BYTES_MAX} bytes"))
+            }
             Ok(text) => Ok(text.trim()),
             Err(_) => Err("it is not UTF-8".to_owned()),
         };
@@ -107,20 +115,10 @@ impl Log {
 
     fn comment(&mut self, comment: &str) -> Result<(), String> {
         if let Some(about) = comment.strip_prefix("DXT, ") {
-            if let Some((_, name)) = about.split_once("file_name: ") {
-                let file = self.file(name)?;
-                self.current = (Some(file), None);
-            } else if let Some(rest) = about.strip_prefix("rank: ") {
-                let (rank, host) = match rest.split_once(',') {
-                    Some((rank, rest)) => (rank, rest.trim().strip_prefix("hostname: ")),
-                    None => (rest, None),
-                };
-                let rank = rank_of(rank)?;
-                self.current.1 = Some(rank);
-                if let Some(host) = host {
-                    self.hosts.entry(rank).or_insert_with(|| host.to_owned());
-                }
-            }
+            return self.about_table(about);
+        }
+        if Columns::are_in(comment) {
+            self.columns = Some(Columns::read(comment)?);
             return Ok(());
         }
         let Some((key, value)) = comment.split_once(':') else { return Ok(()) };
@@ -133,7 +131,27 @@ impl Log {
             },
             "start_time" | "start_time_sec" => self.started = value.parse().ok(),
             "run time" => self.ran_ns = Some(time_of(value)?),
+            "*WARNING*" => self.is_incomplete |= value.contains("incomplete data"),
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// A line before a table that says whose segments it has.
+    fn about_table(&mut self, about: &str) -> Result<(), String> {
+        if about.starts_with("file_id: ") {
+            let (_, name) = about.split_once("file_name: ").ok_or("it has no name of a file")?;
+            self.current = (Some(self.file(name)?), None);
+        } else if let Some(rest) = about.strip_prefix("rank: ") {
+            let (rank, host) = match rest.split_once(',') {
+                Some((rank, rest)) => (rank, rest.trim().strip_prefix("hostname: ")),
+                None => (rest, None),
+            };
+            let rank = rank_of(rank)?;
+            self.current.1 = Some(rank);
+            if let Some(host) = host {
+                self.hosts.entry(rank).or_insert_with(|| host.to_owned());
+            }
         }
         Ok(())
     }
@@ -155,37 +173,12 @@ impl Log {
     }
 
     fn segment(&mut self, text: &str) -> Result<(), String> {
-        let mut words = text.split_whitespace();
-        let mut word = |what: &str| words.next().ok_or_else(|| format!("it has no {what}"));
-        let module = match word("module")? {
-            "X_POSIX" => Module::Posix,
-            "X_MPIIO" => Module::MpiIo,
-            other => return Err(format!("{other} is neither X_POSIX nor X_MPIIO")),
-        };
-        let rank = rank_of(word("rank")?)?;
-        let direction = match word("direction")? {
-            "write" => Direction::Write,
-            "read" => Direction::Read,
-            other => return Err(format!("{other} is neither write nor read")),
-        };
-        let number = word("number of the segment")?;
-        number.parse::<u64>().map_err(|_| format!("{number} is no number of a segment"))?;
-        let (offset, bytes) = (bytes_of(word("offset")?)?, bytes_of(word("length")?)?);
-        let (begin_ns, end_ns) = (time_of(word("begin")?)?, time_of(word("end")?)?);
-        match words.next() {
-            None => {}
-            Some(target) if target.starts_with('[') => {}
-            Some(other) => return Err(format!("{other} follows the end of the segment")),
-        }
-        if offset.checked_add(bytes).is_none_or(|end| end > BYTES_MAX) {
-            return Err(format!("{bytes} bytes at {offset} do not fit in a file"));
-        }
-        if end_ns < begin_ns {
-            return Err("the segment ends before it begins".to_owned());
-        }
         let (Some(file), of_rank) = self.current else {
             return Err("no line before it names its file".to_owned());
         };
+        let columns = self.columns.as_ref().ok_or("no line before it names its columns")?;
+        let segment = segment_of(&columns.values(text)?, file)?;
+        let rank = segment.rank;
         if self.processes.is_some_and(|processes| rank >= processes) {
             return Err(format!("its rank {rank} is not one of the processes"));
         }
@@ -195,10 +188,43 @@ impl Log {
         if self.segments.len() == SEGMENTS_MAX {
             return Err(format!("there are more than {SEGMENTS_MAX} segments"));
         }
-        let segment = Segment { module, rank, file, direction, offset, bytes, begin_ns, end_ns };
         self.segments.push(segment);
         Ok(())
     }
+}
+
+/// The segment of `file` that a line has.
+fn segment_of(values: &Values<'_>, file: u32) -> Result<Segment, String> {
+    let module = match values.module()? {
+        "X_POSIX" => Module::Posix,
+        "X_MPIIO" => Module::MpiIo,
+        other => return Err(format!("{other} is neither X_POSIX nor X_MPIIO")),
+    };
+    let rank = rank_of(values.rank()?)?;
+    let direction = match values.direction()? {
+        "write" => Direction::Write,
+        "read" => Direction::Read,
+        other => return Err(format!("{other} is neither write nor read")),
+    };
+    let number = values.segment()?;
+    number.parse::<u64>().map_err(|_| format!("{number} is no number of a segment"))?;
+    let offset = match values.offset()? {
+        // Logs before release 3.2 have no offsets of MPI-IO, for which later parsers print -1.
+        None | Some("-1") if module == Module::MpiIo => None,
+        None => return Err("it has no offset".to_owned()),
+        Some(offset) => Some(bytes_of(offset)?),
+    };
+    let bytes = bytes_of(values.length()?)?;
+    let (begin_ns, end_ns) = (time_of(values.begin()?)?, time_of(values.end()?)?);
+    if let Some(offset) = offset
+        && offset.checked_add(bytes).is_none_or(|end| end > BYTES_MAX)
+    {
+        return Err(format!("{bytes} bytes at {offset} do not fit in a file"));
+    }
+    if end_ns < begin_ns {
+        return Err("the segment ends before it begins".to_owned());
+    }
+    Ok(Segment { module, rank, file, direction, offset, bytes, begin_ns, end_ns })
 }
 
 fn rank_of(word: &str) -> Result<u32, String> {

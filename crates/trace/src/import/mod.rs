@@ -1,5 +1,6 @@
 //! Traces made of logs of other tools.
 
+mod columns;
 mod dxt;
 mod lines;
 #[cfg(test)]
