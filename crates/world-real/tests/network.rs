@@ -279,7 +279,7 @@ fn a_node_of_another_version_is_refused_with_its_version() {
     run(async {
         let node = open(Kind::OneSided, NodeConfig::default());
         let refused = node.connect(&address).await;
-        let expected = NetworkError::WrongVersion { address: address.clone(), own: 3, peer: 2 };
+        let expected = NetworkError::WrongVersion { address: address.clone(), own: 4, peer: 2 };
         assert_eq!(refused, Err(expected));
     });
     older.join().expect("the older node ends");
@@ -362,13 +362,66 @@ fn strangers_who_say_nothing_keep_nobody_out() {
     });
 }
 
+/// Bytes of the first message of an initiator, with its length before it.
+const FIRST_MESSAGE_BYTES: usize = 2 + 48;
+
+/// Forwards one connection to `port`; returns the address of the forwarder, and the thread that
+/// returns what the caller sent.
+fn recorder(port: String) -> (Address, std::thread::JoinHandle<Vec<u8>>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let recording = std::thread::spawn(move || {
+        let (mut caller, _) = listener.accept().expect("a node connects");
+        let mut node = std::net::TcpStream::connect(port).expect("a node listens");
+        let (mut answers, mut to) =
+            (node.try_clone().expect("a handle"), caller.try_clone().expect("a handle"));
+        std::thread::spawn(move || std::io::copy(&mut answers, &mut to));
+        let (mut recorded, mut buffer) = (Vec::new(), [0; 4096]);
+        while let Ok(count @ 1..) = caller.read(&mut buffer) {
+            recorded.extend(&buffer[..count]);
+            let _ = node.write_all(&buffer[..count]);
+        }
+        // The node learns that the caller has left.
+        let _ = node.shutdown(std::net::Shutdown::Both);
+        recorded
+    });
+    (Address(format!("tcp:{address}")), recording)
+}
+
+#[test]
+fn replays_of_a_first_message_keep_nobody_out() {
+    let place = Place::new();
+    run(async {
+        let (a, b) = (place.node(Kind::Tcp, 0), place.node(Kind::Tcp, 1));
+        let port = b.address().0.replace("tcp:", "");
+        let (address, recording) = recorder(port.clone());
+        let of_a = a.connect(&address).await.expect("the forwarder forwards");
+        a.disconnect(of_a);
+        let Incoming::Departed { .. } = b.receive().await else { panic!("a sent nothing") };
+        let recorded = recording.join().expect("the forwarder ends");
+        let replay = || {
+            let mut stream = std::net::TcpStream::connect(&port).expect("b listens");
+            // The node may close before it has read everything.
+            let _ = stream.write_all(&recorded[..FIRST_MESSAGE_BYTES]);
+            stream
+        };
+        let replays: Vec<_> = (0..STRANGERS).map(|_| replay()).collect();
+        // A replay that passed for a first message would hold its permit for five seconds, and this
+        // would fail.
+        let of_a = a.connect(&b.address()).await.expect("its turn comes");
+        a.send(of_a, Message::new(Header::from_slice(b"in"))).await.expect("b receives");
+        assert_eq!(&message(&b).await.1[..], b"in");
+        drop(replays);
+    });
+}
+
 #[test]
 fn malformed_frames_end_only_their_connection() {
     let place = Place::new();
     run(async {
         let (a, of_a, b, _) = met(&place, Kind::OneSided).await;
         let mut hello = b"UNISONO\0".to_vec();
-        hello.extend([3, 0, 0, 0, 0, 0, 0, 0]);
+        hello.extend([4, 0, 0, 0, 0, 0, 0, 0]);
         hello.extend([0; 24]);
         let frame = |kind: u8, header: u32, body: u64| {
             let mut frame = hello.clone();

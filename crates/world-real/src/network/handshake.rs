@@ -1,13 +1,16 @@
 //! Handshake of two nodes.
 //!
 //! Over a Unix socket the kernel says who the peer is: it must be a process of the same user. Over
-//! TCP both sides prove that they know the shared key (Noise, pattern `NNpsk0`, fresh ephemeral
-//! keys). Then each sends a hello: its protocol version, and a secret in its memory by which the
-//! other verifies that it can access that memory directly. After the hellos **frames travel in
-//! clear**, so TCP is for networks whose links are trusted.
+//! TCP the responder begins with a random challenge, and then both sides prove that they know the
+//! shared key (Noise, pattern `NNpsk0`, fresh ephemeral keys, the challenge in the prologue). Then
+//! each sends a hello: its protocol version, and a secret in its memory by which the other verifies
+//! that it can access that memory directly. After the hellos **frames travel in clear**, so TCP is
+//! for networks whose links are trusted.
 //!
 //! Invariants:
 //!
+//! - The first message of an initiator is valid for one challenge, so for one connection. A replay
+//!   on another connection ends that connection at once.
 //! - Before its handshake ends, a peer costs one socket, a few hundred bytes and at most
 //!   [`HANDSHAKE_TIMEOUT`].
 //! - No handshake message is larger than [`GREETING_BYTES_MAX`].
@@ -31,10 +34,11 @@ pub(crate) const HANDSHAKE_SILENCE_TIMEOUT: Duration = Duration::from_millis(500
 const GREETING_BYTES_MAX: usize = 256;
 
 /// Version of the connection protocol; peers with another version are refused.
-pub(crate) const PROTOCOL_VERSION: u16 = 3;
+pub(crate) const PROTOCOL_VERSION: u16 = 4;
 
 const NOISE_PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
-const NOISE_PROLOGUE: &[u8] = b"unisono connection 1";
+const NOISE_PROLOGUE: &[u8] = b"unisono connection 2";
+const CHALLENGE_BYTES: usize = 32;
 const HELLO_MAGIC: &[u8; 8] = b"UNISONO\0";
 const HELLO_BYTES: usize = 40;
 
@@ -114,14 +118,15 @@ impl Handshaker<'_> {
     }
 
     /// Performs the handshake over TCP with a peer that knows `key`. Sets `first_message_seen`
-    /// after a message that takes the key.
+    /// after a message that only a peer with the key can compose, for this connection.
     pub(crate) async fn run_remote(
         &self,
         socket: &Socket,
         key: &[u8; 32],
         first_message_seen: &Cell<bool>,
     ) -> Result<(), HandshakeError> {
-        let mut noise = self.noise(key).map_err(|error| error.to_string())?;
+        let challenge = self.challenge(socket).await?;
+        let mut noise = self.noise(key, &challenge).map_err(|error| error.to_string())?;
         let mut buffer = [0; GREETING_BYTES_MAX];
         // -> psk, e    <- e, ee
         for turn in [Role::Initiator, Role::Responder] {
@@ -135,9 +140,8 @@ impl Handshaker<'_> {
             }
         }
         let mut channel = noise.into_transport_mode().map_err(refused)?;
-        // The initiator's hello comes first: only it proves to the responder that the initiator's
-        // first message was not a replay. A responder sends its own hello also when it refuses that
-        // of the initiator, which learns from it of another version.
+        // A responder sends its own hello also when it refuses that of the initiator, which learns
+        // from it of another version.
         let mut checked = Ok(());
         for turn in [Role::Initiator, Role::Responder] {
             if turn == self.role {
@@ -152,9 +156,27 @@ impl Handshaker<'_> {
         checked
     }
 
-    fn noise(&self, key: &[u8; 32]) -> Result<snow::HandshakeState, snow::Error> {
+    /// Sends or receives the random bytes that distinguish this connection from all others.
+    async fn challenge(&self, socket: &Socket) -> Result<[u8; CHALLENGE_BYTES], HandshakeError> {
+        let mut challenge = [0; CHALLENGE_BYTES];
+        match self.role {
+            Role::Responder => {
+                crate::fill_random(&mut challenge);
+                socket.write_all(&challenge).await.map_err(lost)?;
+            }
+            Role::Initiator => socket.read_exact(&mut challenge).await.map_err(lost)?,
+        }
+        Ok(challenge)
+    }
+
+    fn noise(
+        &self,
+        key: &[u8; 32],
+        challenge: &[u8; CHALLENGE_BYTES],
+    ) -> Result<snow::HandshakeState, snow::Error> {
+        let prologue = [NOISE_PROLOGUE, challenge].concat();
         let builder = snow::Builder::new(NOISE_PATTERN.parse()?);
-        let builder = builder.psk(0, key)?.prologue(NOISE_PROLOGUE)?;
+        let builder = builder.psk(0, key)?.prologue(&prologue)?;
         match self.role {
             Role::Initiator => builder.build_initiator(),
             Role::Responder => builder.build_responder(),
@@ -242,7 +264,7 @@ mod tests {
         for (role, number) in [(Role::Initiator, 0), (Role::Responder, 1)] {
             let hello = handshaker(role, PROTOCOL_VERSION).hello();
             assert_eq!(hello[..8], *b"UNISONO\0");
-            assert_eq!(hello[8..16], [3, 0, number, 0, 0, 0, 0, 0], "{role:?}");
+            assert_eq!(hello[8..16], [4, 0, number, 0, 0, 0, 0, 0], "{role:?}");
             assert_eq!(hello[24..], [7; NONCE_BYTES]);
         }
     }
@@ -259,15 +281,15 @@ mod tests {
     async fn other_versions_are_refused_by_their_number() {
         let wrong = |version| Err(HandshakeError::WrongVersion(version));
         let (old, new) =
-            (handshaker(Role::Initiator, 2), handshaker(Role::Responder, PROTOCOL_VERSION));
+            (handshaker(Role::Initiator, 3), handshaker(Role::Responder, PROTOCOL_VERSION));
         let user = rustix::process::geteuid().as_raw();
         let peer = || Credentials { pid: None, user };
         let [one, other] = sockets();
         let local = tokio::join!(old.run_local(&one, peer()), new.run_local(&other, peer()));
-        assert_eq!((local.0.map(|_| ()), local.1.map(|_| ())), (wrong(PROTOCOL_VERSION), wrong(2)));
+        assert_eq!((local.0.map(|_| ()), local.1.map(|_| ())), (wrong(PROTOCOL_VERSION), wrong(3)));
         let ([one, other], key, seen) = (sockets(), [1; 32], Cell::new(false));
         let remote =
             tokio::join!(old.run_remote(&one, &key, &seen), new.run_remote(&other, &key, &seen));
-        assert_eq!(remote, (wrong(PROTOCOL_VERSION), wrong(2)));
+        assert_eq!(remote, (wrong(PROTOCOL_VERSION), wrong(3)));
     }
 }

@@ -5,8 +5,8 @@
 //! - A socket file is never accessible to other users, not even for a moment. It replaces another
 //!   only if no node answers there, and is removed with its listener.
 //! - At most [`HANDSHAKES_MAX`] connections are in their handshake, and one more has been accepted.
-//! - When more wait, a peer has [`HANDSHAKE_SILENCE_TIMEOUT`] for a first message that takes the
-//!   key, which a replay can do too.
+//! - When more wait, a peer has [`HANDSHAKE_SILENCE_TIMEOUT`] for a first message that only a peer
+//!   with the key can compose.
 
 use super::handshake::{Credentials, HANDSHAKE_SILENCE_TIMEOUT};
 use super::socket_path::SocketPath;
