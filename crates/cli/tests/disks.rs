@@ -128,6 +128,34 @@ fn a_full_file_system_may_be_full_at_the_start() {
 }
 
 #[test]
+fn a_limit_of_file_sizes_is_missing_space() {
+    // Proves: where the system ends a process that writes beyond its limit of a file's size, a
+    // server reports missing space instead, and serves what fits.
+    let place = Place::new();
+    let start = place.command(&["start", "--servers", "1"]);
+    let mut limited = Command::new("sh");
+    // In units of 512 bytes: 8 MiB.
+    limited.env("UNISONO_ALLOW_ROOT", "true");
+    limited.args(["-c", "ulimit -f 16384 && exec \"$@\"", "sh"]);
+    run({
+        limited.arg(start.get_program()).args(start.get_args());
+        limited
+    })
+    .done();
+    let server = place.server_pids();
+    let (small, large) = (bytes(5000), place.file("large", &bytes(20 << 20)));
+    let kept = place.file("kept", &small);
+    place.run(&["put".as_ref(), kept.as_os_str()]).done();
+    for _ in 0..2 {
+        place.run(&["put".as_ref(), large.as_os_str()]).refused(NO_SPACE, &["large", "space"]);
+        assert_eq!(place.files(), ["kept"]);
+    }
+    assert_eq!(place.run(&["get", "kept", "-"]).done().output, small);
+    assert_eq!(place.server_pids(), server);
+    assert!(support::is_running(server[0]));
+}
+
+#[test]
 fn a_data_directory_that_vanishes_fails_alone() {
     // Proves: when the directory of server 1 is moved away, what needs it fails with its name and
     // code 1, in every strategy, and files on the other disk can be read; once it is back,

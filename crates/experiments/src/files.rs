@@ -4,8 +4,8 @@ use crate::compare::Comparison;
 use crate::html;
 use crate::parquet_file::parquet;
 use crate::rows::csv;
-use interface::{ExitCode, UserError, WholeFile};
-use std::io::{ErrorKind, Write};
+use interface::{ExitCode, UserError, WholeFile, is_no_space};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// File name of the report.
@@ -60,10 +60,7 @@ impl Folder {
     }
 
     fn refuse(&self, error: &std::io::Error) -> UserError {
-        let code = match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ExitCode::NoSpace,
-            _ => ExitCode::Failed,
-        };
+        let code = if is_no_space(error) { ExitCode::NoSpace } else { ExitCode::Failed };
         UserError::new(
             code,
             format!("cannot write results to {}", self.path.display()),

@@ -3,8 +3,15 @@
 use crate::exit_code::ExitCode;
 use crate::kind::{ErrorKind, ErrorPlace, KINDS};
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{fmt, io};
 use wire::Fault;
+
+/// True if the system had no space for local data: on the disk, in a quota, or within the limit of
+/// a file's size (`ulimit -f`).
+pub fn is_no_space(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
 
 /// An error in three parts, with the exit code of a command that ends with it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -18,7 +18,7 @@ mod whole_file;
 
 pub use access::access_of;
 pub use availability::Availability;
-pub use error::{Failure, UserError};
+pub use error::{Failure, UserError, is_no_space};
 pub use exit_code::ExitCode;
 pub use filesystem::collective::Strategy;
 pub use kind::{ErrorKind, ErrorPlace, KINDS, KindRow};

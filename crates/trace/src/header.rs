@@ -2,7 +2,7 @@
 
 use crate::limits::{HEADER_BYTES_MAX, RANKS_MAX};
 use crate::paths::{header_path, stream_path};
-use interface::{ErrorKind, UserError, WholeFile};
+use interface::{ErrorKind, UserError, WholeFile, is_no_space};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -56,10 +56,7 @@ impl Header {
             file.finish()
         };
         write().map_err(|error: io::Error| {
-            let kind = match error.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
-                _ => ErrorKind::LocalFile,
-            };
+            let kind = if is_no_space(&error) { ErrorKind::NoSpace } else { ErrorKind::LocalFile };
             UserError::of_kind(
                 kind,
                 format!("cannot write {}", path.display()),

@@ -94,7 +94,7 @@ fn arena() -> Option<&'static Arena> {
 
 impl Arena {
     fn new(bytes: usize) -> Result<Self, rustix::io::Errno> {
-        // Beyond this limit the system does not return an error but ends the process (SIGXFSZ).
+        // Beyond this limit the system may end the process (SIGXFSZ) instead of returning an error.
         if getrlimit(Resource::Fsize).current.is_some_and(|limit| bytes as u64 > limit) {
             return Err(rustix::io::Errno::FBIG);
         }

@@ -11,6 +11,7 @@ mod coalesce_free;
 mod config;
 mod copy;
 mod disk;
+mod file_size_limit;
 mod huge;
 mod memory;
 mod network;
@@ -73,6 +74,11 @@ impl RealWorld {
     }
 
     fn open_with(config: &NodeConfig, one_sided: bool) -> Result<Self, OpenError> {
+        let refused = |error: std::io::Error| OpenError::System { cause: error.to_string() };
+        // A client keeps no files, and its process belongs to a program.
+        if !(config.disks.is_empty() && config.records.is_empty()) {
+            file_size_limit::report_as_error().map_err(refused)?;
+        }
         let mut seed = [0; 8];
         fill_random(&mut seed);
         let open_max = objects_open_max(config.disks.len());
@@ -83,8 +89,7 @@ impl RealWorld {
         for (table, directory) in &config.records {
             records[*table as usize] = Some(RecordStore::open(directory)?);
         }
-        let timers =
-            Timers::new().map_err(|error| OpenError::System { cause: error.to_string() })?;
+        let timers = Timers::new().map_err(refused)?;
         let shared = Shared {
             timers,
             random: RefCell::new(fastrand::Rng::with_seed(u64::from_le_bytes(seed))),

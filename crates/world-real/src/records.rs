@@ -362,6 +362,7 @@ fn is_full(error: &redb::Error) -> bool {
     matches!(error, redb::Error::Io(error) if is_no_room(error))
 }
 
+/// True if the system had no space: on the disk, in a quota, or within the limit of a file's size.
 fn is_no_room(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)

@@ -1,7 +1,7 @@
 //! The two ends of a copy: bytes that come out of one and go into the other.
 
 use crate::copy::LocalOutput;
-use interface::{ExitCode, UserError};
+use interface::{ExitCode, UserError, is_no_space};
 use policy::{ListEntry, OwnPart};
 use rustix::fs::{OFlags, SeekFrom};
 use rustix::io::Errno;
@@ -110,7 +110,7 @@ pub(super) fn local_error(what: &str, error: &io::Error) -> UserError {
             return UserError::new(ExitCode::Failed, what, cause, help);
         }
         io::ErrorKind::NotFound => (ExitCode::Failed, "check the path of the local file"),
-        io::ErrorKind::StorageFull => (ExitCode::NoSpace, "free space on the local disk"),
+        _ if is_no_space(error) => (ExitCode::NoSpace, "free space on the local disk"),
         _ => (ExitCode::Failed, "check that the local file may be read or written"),
     };
     UserError::new(code, what, error.to_string(), help)

@@ -15,7 +15,7 @@ use crate::limits::{
     TEXT_BYTES_MAX, WAITED_MAX,
 };
 use crate::paths::stream_path;
-use interface::{ErrorKind, UserError};
+use interface::{ErrorKind, UserError, is_no_space};
 use policy::{BYTES_MAX, Direction, OwnPart};
 use std::collections::HashMap;
 use std::io;
@@ -552,14 +552,14 @@ fn refused(path: &Path, cause: String) -> UserError {
 
 fn cannot_write(path: &Path, error: &io::Error) -> UserError {
     let what = format!("cannot write {}", path.display());
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => UserError::of_kind(
+    match is_no_space(error) {
+        true => UserError::of_kind(
             ErrorKind::NoSpace,
             what,
             error.to_string(),
             "record to a disk with more space; the trace is readable up to here",
         ),
-        _ => UserError::of_kind(
+        false => UserError::of_kind(
             ErrorKind::LocalFile,
             what,
             error.to_string(),

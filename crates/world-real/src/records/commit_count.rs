@@ -22,11 +22,10 @@ pub(super) struct CommitCount(Option<File>);
 impl CommitCount {
     /// Opens the count in `directory`.
     pub(super) fn open(directory: &Path) -> std::io::Result<Self> {
-        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
         match options.open(directory.join(LAST_FILE)) {
-            Err(error) if matches!(error.kind(), StorageFull | QuotaExceeded) => Ok(Self(None)),
+            Err(error) if super::is_no_room(&error) => Ok(Self(None)),
             opened => opened.map(|file| Self(Some(file))),
         }
     }
