@@ -3,8 +3,10 @@
 use crate::arguments::{Cat, Cp, Get, Put};
 use crate::format::show_size;
 use crate::instances::instance;
-use crate::{entries, present};
-use client::{CopyPlan, FileRecord, LocalOutput, Place, SCHEME, Session, instance_name};
+use crate::{entries, globs, present};
+use client::{
+    CopyPlan, FileRecord, LocalOutput, Place, SCHEME, STANDARD_STREAM, Session, instance_name,
+};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use interface::{ExitCode, UserError};
 use serde_json::json;
@@ -12,11 +14,15 @@ use std::io::{self, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn put(arguments: &Put) -> Result<(), UserError> {
-    let last = arguments.local.file_name().map(|name| name.to_string_lossy().into_owned());
+    let is_standard_input = arguments.local == Path::new(STANDARD_STREAM);
+    let last = arguments.local.file_name().filter(|_| !is_standard_input);
+    let last = last.map(|name| name.to_string_lossy().into_owned());
     let name = match (arguments.name.as_deref(), last) {
         (Some(name), Some(last)) if name.ends_with('/') => instance_name(&format!("{name}{last}")),
+        (Some(name), None) if is_standard_input && name.ends_with('/') => return Err(no_name()),
         (Some(name), _) => instance_name(name),
         (None, Some(last)) => last,
+        (None, None) if is_standard_input => return Err(no_name()),
         (None, None) => {
             return Err(UserError::usage(
                 format!("{} has no name", arguments.local.display()),
@@ -38,13 +44,21 @@ pub(crate) fn put(arguments: &Put) -> Result<(), UserError> {
     show("unisono.put/1", &record, arguments.which.json)
 }
 
+fn no_name() -> UserError {
+    UserError::usage(
+        "cannot name a file in the instance",
+        "standard input has no name",
+        "name the file in the instance: unisono put - NAME",
+    )
+}
+
 pub(crate) fn get(arguments: &Get) -> Result<(), UserError> {
     let name = instance_name(&arguments.name);
     let last = name.rsplit('/').next().unwrap_or(&name);
     let local = arguments.local.clone().unwrap_or_else(|| PathBuf::from(last));
     client::clean_up_on_signals()?;
     let session = Session::new(instance(&arguments.which));
-    if local == Path::new("-") {
+    if local == Path::new(STANDARD_STREAM) {
         return print_files(&session, &[name]);
     }
     // A missing source must neither create nor destroy a local file.
@@ -77,6 +91,10 @@ pub(crate) fn copy(arguments: &Cp) -> Result<(), UserError> {
     }
     client::clean_up_on_signals()?;
     let session = Session::new(instance(&arguments.which));
+    let sources = expanded(&session, sources)?;
+    if target == Place::Local(STANDARD_STREAM.into()) {
+        return print_files(&session, &names_of(&sources)?);
+    }
     let plan = CopyPlan::new(&session, &sources, &target, arguments.recursive, arguments.block)?;
     let plan = if arguments.target.ends_with('/') { plan.with_slash()? } else { plan };
     let plan = if arguments.no_verify { plan.unverified() } else { plan };
@@ -95,10 +113,37 @@ pub(crate) fn copy(arguments: &Cp) -> Result<(), UserError> {
     present::line(&format!("{files} copied to {target}, {}", show_size(copied.bytes)))
 }
 
+/// Sources with the names that patterns stand for in the instance. Those for local files are the
+/// shell's.
+fn expanded(session: &Session, sources: Vec<Place>) -> Result<Vec<Place>, UserError> {
+    let mut all = Vec::with_capacity(sources.len());
+    for source in sources {
+        match source {
+            Place::Local(_) => all.push(source),
+            Place::Instance(name) => {
+                all.extend(globs::names(session, &[name])?.into_iter().map(Place::Instance));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Names of sources that are all in the instance.
+fn names_of(sources: &[Place]) -> Result<Vec<String>, UserError> {
+    let name = |place: &Place| match place {
+        Place::Instance(name) => Ok(name.clone()),
+        Place::Local(path) => Err(UserError::usage(
+            format!("cannot copy {} to standard output", path.display()),
+            "it is a local file",
+            format!("write a name in the instance as {SCHEME}NAME"),
+        )),
+    };
+    sources.iter().map(name).collect()
+}
+
 pub(crate) fn cat(arguments: &Cat) -> Result<(), UserError> {
     let session = Session::new(instance(&arguments.which));
-    let names: Vec<String> = arguments.names.iter().map(|name| instance_name(name)).collect();
-    print_files(&session, &names)
+    print_files(&session, &globs::names(&session, &arguments.names)?)
 }
 
 /// Prints the content of files. A reader that closes the pipe ends it without an error.

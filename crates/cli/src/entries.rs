@@ -38,16 +38,17 @@ pub(crate) fn entry_json(entry: &Entry) -> Value {
     object
 }
 
-/// Line with size and name; a directory has a slash at its end.
-pub(crate) fn short_line(entry: &Entry, name: &str) -> String {
+/// Line with the size, in units if `in_units`.
+pub(crate) fn short_line(entry: &Entry, name: &str, in_units: bool) -> String {
     match &entry.kind {
+        EntryKind::File(record) if in_units => format!("{:>14}  {name}", show_size(record.bytes)),
         EntryKind::File(record) => format!("{:>14}  {name}", record.bytes),
         EntryKind::Directory(_) => format!("{:>14}  {name}/", "-"),
     }
 }
 
 /// Line with owner, time of the last change, and stripe.
-pub(crate) fn long_line(entry: &Entry, name: &str) -> String {
+pub(crate) fn long_line(entry: &Entry, name: &str, in_units: bool) -> String {
     let stripe = entry.file().map(|record| {
         let stripe = &record.stripe;
         let unit = show_size(stripe.block_bytes);
@@ -55,7 +56,8 @@ pub(crate) fn long_line(entry: &Entry, name: &str) -> String {
     });
     let stripe = stripe.unwrap_or_else(|| "-".to_owned());
     let (owner, time) = (entry.made.owner, time_text(entry.modified));
-    format!("{owner:>7}  {time:<20}  {stripe:>12}  {}", short_line(entry, name))
+    let line = short_line(entry, name, in_units);
+    format!("{owner:>7}  {time:<20}  {stripe:>12}  {line}")
 }
 
 pub(crate) fn kind_of(entry: &Entry) -> &'static str {

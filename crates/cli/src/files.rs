@@ -3,11 +3,12 @@
 use crate::arguments::{Du, Find, Kind, Ls, MaybeNamed, Mkdir, Mv, Named, Rm};
 use crate::entries::{self, entry_json, last_part, long_line, short_line};
 use crate::format::show_size;
+use crate::globs;
 use crate::instances::instance;
 use crate::present;
 use client::{Entry, EntryKind, Place, SCHEME, Session, Timestamp, instance_name, no_directory};
 use globset::Glob;
-use interface::{ExitCode, UserError};
+use interface::{ErrorKind, ExitCode, UserError};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -15,25 +16,60 @@ use std::time::UNIX_EPOCH;
 
 pub(crate) fn list(arguments: &Ls) -> Result<(), UserError> {
     let session = Session::new(instance(&arguments.which));
-    let name = instance_name(arguments.name.as_deref().unwrap_or(""));
-    let entry = session.look_at(&name)?;
-    let mut found = match entry.kind {
-        EntryKind::File(_) => vec![entry],
-        EntryKind::Directory(_) if arguments.recursive => session.walk(&name)?.split_off(1),
-        EntryKind::Directory(_) => session.list(&name)?,
+    let names = match arguments.names.is_empty() {
+        true => vec![String::new()],
+        false => globs::names(&session, &arguments.names)?,
     };
-    let is_hidden = |entry: &Entry| entry.name[name.len()..].split('/').any(is_dotted);
-    found.retain(|entry| arguments.all || entry.name == name || !is_hidden(entry));
-    if arguments.which.json {
-        return present_all("unisono.ls/2", &found);
+    // Files that were named, and directories with what they have.
+    let (mut files, mut directories) = (Vec::new(), Vec::new());
+    for name in names {
+        let entry = session.look_at(&name)?;
+        let mut found = match entry.kind {
+            EntryKind::File(_) => {
+                files.push(entry);
+                continue;
+            }
+            EntryKind::Directory(_) if arguments.recursive => session.walk(&name)?.split_off(1),
+            EntryKind::Directory(_) => session.list(&name)?,
+        };
+        let is_hidden = |entry: &Entry| entry.name[name.len()..].split('/').any(is_dotted);
+        found.retain(|entry| arguments.all || !is_hidden(entry));
+        directories.push((name, found));
     }
-    present::lines(found.iter().map(|entry| {
-        let shown = if arguments.recursive { &entry.name } else { last_part(&entry.name) };
-        match arguments.long {
-            true => long_line(entry, shown),
-            false => short_line(entry, shown),
+    if arguments.which.json {
+        let inside = directories.into_iter().flat_map(|(_, found)| found);
+        return present_all("unisono.ls/2", &files.into_iter().chain(inside).collect::<Vec<_>>());
+    }
+    present_lists(arguments, &files, &directories)
+}
+
+/// Prints the files, then each directory; as in ls, with its name above it if it is not alone.
+fn present_lists(
+    arguments: &Ls,
+    files: &[Entry],
+    directories: &[(String, Vec<Entry>)],
+) -> Result<(), UserError> {
+    let is_alone = files.len() + directories.len() == 1;
+    let line = |entry: &Entry, shown: &str| match arguments.long {
+        true => long_line(entry, shown, arguments.sizes.human_readable),
+        false => short_line(entry, shown, arguments.sizes.human_readable),
+    };
+    let whole = arguments.recursive || !is_alone;
+    present::lines(
+        files
+            .iter()
+            .map(|entry| line(entry, if whole { &entry.name } else { last_part(&entry.name) })),
+    )?;
+    for (number, (name, found)) in directories.iter().enumerate() {
+        if !is_alone {
+            let gap = if number > 0 || !files.is_empty() { "\n" } else { "" };
+            present::line(&format!("{gap}{}:", if name.is_empty() { "/" } else { name }))?;
         }
-    }))
+        present::lines(found.iter().map(|entry| {
+            line(entry, if arguments.recursive { &entry.name } else { last_part(&entry.name) })
+        }))?;
+    }
+    Ok(())
 }
 
 fn is_dotted(part: &str) -> bool {
@@ -164,7 +200,8 @@ pub(crate) fn rename(arguments: &Mv) -> Result<(), UserError> {
     let target = instance_name(&arguments.target);
     let is_there = session.find(&target)?;
     let into = is_there.as_ref().is_some_and(|entry| entry.file().is_none());
-    if arguments.sources.len() > 1 && !into {
+    let sources = globs::names(&session, &arguments.sources)?;
+    if sources.len() > 1 && !into {
         return Err(UserError::usage(
             format!("cannot move several sources to {target:?}"),
             "the target is not a directory",
@@ -172,7 +209,7 @@ pub(crate) fn rename(arguments: &Mv) -> Result<(), UserError> {
         ));
     }
     let mut names = Vec::new();
-    for source in arguments.sources.iter().map(|name| instance_name(name)) {
+    for source in sources {
         if arguments.target.ends_with('/') && !into {
             let is_file = session.find(&source)?.is_some_and(|entry| entry.file().is_some());
             // The new name of a directory may have a slash at its end.
@@ -194,7 +231,13 @@ pub(crate) fn rename(arguments: &Mv) -> Result<(), UserError> {
 
 pub(crate) fn remove(arguments: &Rm) -> Result<(), UserError> {
     let session = Session::new(instance(&arguments.which));
-    let names: Vec<String> = arguments.names.iter().map(|name| instance_name(name)).collect();
+    let mut names = Vec::new();
+    for word in &arguments.names {
+        match arguments.force {
+            true => names.extend(globs::matching(&session, word)?),
+            false => names.extend(globs::names(&session, std::slice::from_ref(word))?),
+        }
+    }
     if names.iter().any(String::is_empty) {
         return Err(UserError::usage(
             "cannot remove the root directory",
@@ -202,14 +245,23 @@ pub(crate) fn remove(arguments: &Rm) -> Result<(), UserError> {
             "name the files and directories in it; `unisono ls` lists them",
         ));
     }
-    for name in &names {
-        match arguments.recursive {
-            true => session.remove_tree(name).map(|_| ())?,
-            false => session.remove(name)?,
+    let mut removed = Vec::new();
+    for name in names {
+        let done = match arguments.recursive {
+            true => session.remove_tree(&name).map(|_| ()),
+            false => session.remove(&name),
+        };
+        match done {
+            // It does not exist, or another client was faster.
+            Err(error) if arguments.force && error.kind == ErrorKind::NotFound => {}
+            done => {
+                done?;
+                removed.push(name);
+            }
         }
     }
     session.free_leftovers();
-    present_names("unisono.rm/2", "removed", &names, arguments.which.json)
+    present_names("unisono.rm/2", "removed", &removed, arguments.which.json)
 }
 
 pub(crate) fn usage(arguments: &Du) -> Result<(), UserError> {

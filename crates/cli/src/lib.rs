@@ -20,6 +20,7 @@ mod entries;
 mod file_systems;
 mod files;
 mod format;
+mod globs;
 mod head_plot;
 mod hints;
 mod instances;
@@ -101,7 +102,7 @@ fn carry_out(
         Command::Rm(remove) => files::remove(&remove),
         Command::Du(du) => files::usage(&du),
         Command::Layout(layout) => layout::run(&layout),
-        Command::Df(df) => space::show(&df),
+        Command::Df(df) => space::show(&df.which),
         Command::Hints(which) => hints::run(&which),
         Command::Bench(bench) => bench::run(&bench),
         Command::Sim(sim) => simulate::run(&sim, &policies, models),

@@ -30,6 +30,7 @@ mod readme;
 mod reproduce;
 mod run;
 mod scenarios;
+mod shell;
 mod simulated_disks;
 mod strangers;
 mod support;

@@ -19,7 +19,7 @@ mod parallel;
 mod session;
 
 pub use cleanup::{Cleanup, Undo, clean_up_and_exit, clean_up_on_signals};
-pub use copy::{CopyPlan, LocalOutput, no_directory};
+pub use copy::{CopyPlan, LocalOutput, STANDARD_STREAM, no_directory};
 pub use filesystem::{CollectivePlan, PlannedTransfer};
 pub use instance::{
     CLIENTS_DIRECTORY, DIRTY_PERCENT, Direct, Foreign, INSTANCE_SCHEMA, Instance, InstanceFile,

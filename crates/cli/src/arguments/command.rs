@@ -2,7 +2,7 @@
 
 use super::bench::Bench;
 use super::demo::Demo;
-use super::files::{Cat, Cp, Du, Find, Get, Layout, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
+use super::files::{Cat, Cp, Df, Du, Find, Get, Layout, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
 use super::hints::Hints;
 use super::instance::InstanceOnly;
 use super::programs::{Replay, WhatIf};
@@ -72,7 +72,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Layout(Layout),
     /// Show the space on the disks of an instance.
-    Df(InstanceOnly),
+    Df(Df),
     /// List the hints of MPI-IO, or say which of given ones would be in force.
     Hints(Hints),
     /// Measure real transfers and check every byte.

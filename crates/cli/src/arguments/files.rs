@@ -2,7 +2,7 @@
 
 use super::instance::InstanceOnly;
 use crate::value_parsers::{count, either};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use interface::{Declared, Replacement, parse_size as size};
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub(crate) struct Put {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// Local file.
+    /// Local file, or - for standard input.
     pub(crate) local: PathBuf,
     /// Name in the instance (default: the local file's name), or a directory with a / at its end.
     /// Missing directories are created.
@@ -35,11 +35,12 @@ pub(crate) struct Get {
 pub(crate) struct Cp {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// Sources: local paths, or unisono://NAME in the instance.
+    /// Sources: local paths, or unisono://NAME in the instance, also with * ? [a-z]. - is standard
+    /// input.
     #[arg(required = true, value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
     /// Target: a local path, or unisono://NAME. If it is a directory, the sources are copied into
-    /// it. Existing files are replaced.
+    /// it. Existing files are replaced. - is standard output.
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
     /// Copy directories with everything below them.
@@ -61,7 +62,7 @@ pub(crate) struct Cp {
 pub(crate) struct Mv {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// Files or directories to move, in the instance.
+    /// Files or directories to move, in the instance, also with * ? [a-z].
     #[arg(required = true, value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
     /// New name, or a directory to move the sources into. An existing file is replaced.
@@ -69,12 +70,27 @@ pub(crate) struct Mv {
     pub(crate) target: String,
 }
 
+/// Options of commands in which -h is not the help, as in a shell.
 #[derive(Args, Debug)]
+pub(crate) struct Sizes {
+    /// Show sizes in units, such as 3.5 MiB.
+    #[arg(long, short = 'h')]
+    pub(crate) human_readable: bool,
+    /// Print help.
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
 pub(crate) struct Ls {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// Directory or file to list (default: the root).
-    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+    /// Directories or files to list, also with * ? [a-z] (default: the root).
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
     /// Also show names that begin with a dot.
     #[arg(long, short)]
     pub(crate) all: bool,
@@ -106,7 +122,7 @@ pub(crate) struct MaybeNamed {
 pub(crate) struct Cat {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// Names of the files.
+    /// Names of the files, also with * ? [a-z].
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
 }
@@ -115,12 +131,15 @@ pub(crate) struct Cat {
 pub(crate) struct Rm {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
-    /// Names of the files or directories.
-    #[arg(required = true, value_name = "NAME")]
+    /// Names of the files or directories, also with * ? [a-z].
+    #[arg(required_unless_present = "force", value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// Remove directories with everything below them.
     #[arg(long, short)]
     pub(crate) recursive: bool,
+    /// Ignore names that do not exist.
+    #[arg(long, short)]
+    pub(crate) force: bool,
 }
 
 #[derive(Args, Debug)]
@@ -136,9 +155,32 @@ pub(crate) struct Mkdir {
 }
 
 #[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Df {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    #[command(flatten)]
+    pub(crate) sizes: AlwaysInUnits,
+}
+
+/// The options [`Sizes`] of commands that always show sizes in units.
+#[derive(Args, Debug)]
+pub(crate) struct AlwaysInUnits {
+    /// Show sizes in units, as without this option.
+    #[arg(long, short = 'h')]
+    human_readable: bool,
+    /// Print help.
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
 pub(crate) struct Du {
     #[command(flatten)]
     pub(crate) which: InstanceOnly,
+    #[command(flatten)]
+    pub(crate) sizes: AlwaysInUnits,
     /// Name of the file or directory (default: the root).
     pub(crate) name: Option<String>,
     /// Show only the sum.

@@ -7,6 +7,7 @@ use rustix::fs::{OFlags, SeekFrom};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use units::KIB;
@@ -16,6 +17,13 @@ const HOLE_BYTES: usize = 64 * KIB as usize;
 
 /// Smallest buffer for a file, in bytes: a file that reports size 0 may still have data.
 pub(super) const UNTOLD_BYTES: u64 = 64 * KIB;
+
+/// Path that stands for standard input as a source, as in a shell.
+pub const STANDARD_STREAM: &str = "-";
+
+pub(super) fn is_standard_input(path: &Path) -> bool {
+    path == Path::new(STANDARD_STREAM)
+}
 
 /// A part of a file: its offset in the file, its offset in memory, its length.
 pub(super) type Segment = (u64, u64, u64);
@@ -31,8 +39,11 @@ pub(super) fn list_of(segments: &[Segment]) -> OwnPart {
 }
 
 /// Opens a regular file and returns its size. A file that reports size 0, as those of /proc do, may
-/// still have data; then it is read to its end.
+/// still have data; then it is read to its end. So is standard input.
 pub(super) fn open_local(path: &Path) -> io::Result<(File, u64)> {
+    if is_standard_input(path) {
+        return read_out(io::stdin().as_fd().try_clone_to_owned()?.into());
+    }
     // Does not wait for the other end of a pipe.
     let waits_not = OFlags::NONBLOCK.bits() as i32;
     let file = File::options().read(true).custom_flags(waits_not).open(path)?;

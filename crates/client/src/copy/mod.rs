@@ -14,5 +14,6 @@ mod run;
 mod verify;
 mod worker;
 
+pub use ends::STANDARD_STREAM;
 pub use output::LocalOutput;
 pub use plan::{CopyPlan, no_directory};

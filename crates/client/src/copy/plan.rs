@@ -1,5 +1,6 @@
 //! Plan of a copy: which files go where, and which directories they need.
 
+use super::ends::is_standard_input;
 use crate::names::Place;
 use crate::session::Session;
 use interface::{ExitCode, UserError};
@@ -10,6 +11,9 @@ use wire::{EntryKind, Fault, name_flaw};
 
 /// Characters shown of an invalid name in an error.
 const SHOWN_CHARS_MAX: usize = 80;
+
+/// Size of standard input, as of a file that does not tell its size.
+const UNTOLD: u64 = 0;
 
 /// Files to copy, and the directories that they need.
 #[derive(Clone, Debug)]
@@ -96,6 +100,13 @@ impl CopyPlan {
         };
         for source in sources {
             let to = match source.last_part().filter(|_| into) {
+                Some(_) if matches!(source, Place::Local(path) if is_standard_input(path)) => {
+                    return Err(UserError::usage(
+                        format!("cannot copy standard input to {}", plan.target),
+                        "standard input has no name, and the target is a directory",
+                        "name the file, not the directory",
+                    ));
+                }
                 Some(last) => plan.target.join(&last),
                 None => plan.target.clone(),
             };
@@ -160,10 +171,15 @@ impl CopyPlan {
         let from = Place::Local(from.to_owned());
         let what = format!("cannot copy {from} to {to}");
         let Place::Local(path) = &from else { unreachable!("it was made above") };
-        let found = std::fs::metadata(path);
-        let metadata = found.map_err(|error| super::ends::local_error(&what, &error))?;
+        let bytes = match is_standard_input(path) {
+            true => UNTOLD,
+            false => {
+                let found = std::fs::metadata(path);
+                found.map_err(|error| super::ends::local_error(&what, &error))?.len()
+            }
+        };
         let directories = to.directory().into_iter().collect();
-        let file = FileCopy { from, to: to.clone(), bytes: metadata.len(), replaces: false };
+        let file = FileCopy { from, to: to.clone(), bytes, replaces: false };
         let target_is = Kind::Nothing;
         Ok(Self {
             target: to,
@@ -392,6 +408,7 @@ fn clash(files: &[Place], directories: &[Place]) -> bool {
 
 fn kind_of(session: &Session, place: &Place) -> Result<Kind, UserError> {
     match place {
+        Place::Local(path) if is_standard_input(path) => Ok(Kind::File(UNTOLD)),
         Place::Local(path) => match std::fs::metadata(path) {
             Ok(found) if found.is_dir() => Ok(Kind::Directory),
             // A pipe or a device exists, too. Its worker finds out if it can be copied.
