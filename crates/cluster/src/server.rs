@@ -9,10 +9,12 @@ use policy::ReplacementPolicies;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use units::{MIB, ServerId};
+use wire::LINE_BYTES_MAX;
 use world::{Address, Network, RecordTable};
-use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, run};
+use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, ReceiveLimits, run};
 
 /// Blocks that a collective holds for each disk: two are enough to overlap disk and memory (TOCS
 /// 1997, section 4).
@@ -20,6 +22,14 @@ const BUFFERS_PER_DISK: u32 = 2;
 
 /// Ratio of the size of the cache to that of the buffers that transfers may hold besides.
 const BUFFERS_PER_CACHE: u64 = 4;
+
+/// Limits on what clients may make a server hold in messages that arrive. The largest body is a
+/// line of a client's cache; larger writes are fetched when there is room for them.
+const LIMITS: ReceiveLimits = ReceiveLimits {
+    body_bytes_max: LINE_BYTES_MAX,
+    held_bytes_max: 64 * MIB as u32,
+    stall_timeout: Duration::from_secs(20),
+};
 
 /// File of recorded file sizes that no data shows, in the server's first data directory.
 pub(crate) const SIZES: &str = "sizes";
@@ -66,6 +76,7 @@ pub(crate) fn serve_plan(
         key: Some(plan.key),
         // What is read and what was just written over lie there at the same time.
         lent_bytes_max: plan.cache_bytes.saturating_mul(2).saturating_add(256 * MIB),
+        limits: Some(LIMITS),
     };
     let server = ServerConfig {
         id: ServerId(id),

@@ -1,6 +1,7 @@
 //! Configuration of a node, and the errors of opening one.
 
 use std::path::PathBuf;
+use std::time::Duration;
 use thiserror::Error;
 use world::{Address, RecordTable};
 
@@ -20,6 +21,23 @@ pub struct NodeConfig {
     /// lending, in bytes. The first node of a process decides. A node with 0 lends nothing and maps
     /// what others lend.
     pub lent_bytes_max: u64,
+    /// Limits on what peers may make this node hold; `None` for a node that trusts its peers. Two
+    /// nodes with limits must not send one another more than a connection buffers: each reads only
+    /// while the other does.
+    pub limits: Option<ReceiveLimits>,
+}
+
+/// Limits of a node on what its peers may make it hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceiveLimits {
+    /// Largest body of a message, in bytes; a larger one ends its connection.
+    pub body_bytes_max: u64,
+    /// Bytes of all frames that arrive or wait to be received, those of at most 64 KiB not counted.
+    /// A single frame may exceed it.
+    pub held_bytes_max: u32,
+    /// Time for which a frame that does not arrive may keep others waiting for room. Then its peer
+    /// is disconnected.
+    pub stall_timeout: Duration,
 }
 
 /// Configuration of a disk.
@@ -63,6 +81,7 @@ impl std::fmt::Debug for NodeConfig {
             .field("records", &self.records)
             .field("key", &self.key.map(|_| "secret"))
             .field("lent_bytes_max", &self.lent_bytes_max)
+            .field("limits", &self.limits)
             .finish()
     }
 }

@@ -21,7 +21,7 @@ mod tasks;
 mod timers;
 mod worker;
 
-pub use config::{DiskConfig, DiskOptions, NodeConfig, OpenError};
+pub use config::{DiskConfig, DiskOptions, NodeConfig, OpenError, ReceiveLimits};
 pub use disk::{OBJECTS_DIRECTORY, RealDisk, STORED_LOG};
 pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
 pub use records::RECORDS_FILE;

@@ -8,6 +8,7 @@
 //!   added.
 
 use super::connection::Connection;
+use super::receive_pool::Room;
 use crate::memory::RealPayload;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -34,14 +35,23 @@ struct Entry {
     from: Rc<Connection>,
     /// Bytes that the entry occupies.
     bytes: u64,
+    /// Room that it has taken for them.
+    #[expect(dead_code, reason = "returned when the entry is received or dropped")]
+    room: Option<Room>,
 }
 
 impl Inbox {
-    /// Adds an entry that came over `from` and occupies `bytes`.
-    pub(crate) fn push(&self, from: &Rc<Connection>, incoming: Incoming<RealPayload>, bytes: u64) {
+    /// Adds an entry that came over `from` and occupies `bytes`, perhaps in `room`.
+    pub(crate) fn push(
+        &self,
+        from: &Rc<Connection>,
+        incoming: Incoming<RealPayload>,
+        bytes: u64,
+        room: Option<Room>,
+    ) {
         from.backlog.add(bytes);
         let mut state = self.state.borrow_mut();
-        state.entries.push_back(Entry { incoming, from: Rc::clone(from), bytes });
+        state.entries.push_back(Entry { incoming, from: Rc::clone(from), bytes, room });
         if let Some(waker) = state.waiting.take() {
             drop(state);
             waker.wake();
@@ -53,7 +63,7 @@ impl Inbox {
         poll_fn(|context| {
             let mut state = self.state.borrow_mut();
             match state.entries.pop_front() {
-                Some(Entry { incoming, from, bytes }) => {
+                Some(Entry { incoming, from, bytes, .. }) => {
                     drop(state);
                     from.backlog.remove(bytes);
                     Poll::Ready(incoming)

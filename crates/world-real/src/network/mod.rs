@@ -7,8 +7,8 @@
 //! - [`peers`] holds the connections, [`regions`] the exposed memory.
 //! - [`listener`] accepts connections; a [`handshake`] finds out who the peer is.
 //! - [`connection`] is the state of one connection. Its [`reader`] task turns [`frame`]s into
-//!   entries of the [`inbox`], limited by [`backlog`]; its writer task sends the [`outbox`] to the
-//!   [`socket`].
+//!   entries of the [`inbox`], limited by [`backlog`] and [`receive_pool`]; its writer task sends
+//!   the [`outbox`] to the [`socket`].
 //! - [`transfer`] is one-sided memory access, by a [`process`]'s own memory or by frames.
 //! - [`borrowed`] is data that a peer lends.
 
@@ -24,6 +24,7 @@ mod outbox;
 mod peers;
 mod process;
 mod reader;
+mod receive_pool;
 mod regions;
 mod socket;
 mod socket_path;

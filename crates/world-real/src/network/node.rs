@@ -61,7 +61,7 @@ impl Node {
         }
         let (listener, address) = listening.unzip();
         let node = Rc::new(Self {
-            peers: Rc::new(Peers::new(config.lent_bytes_max == 0)),
+            peers: Rc::new(Peers::new(config.lent_bytes_max == 0, config.limits)),
             address: address.unwrap_or_else(|| Address("nowhere:".into())),
             key: config.key,
             one_sided,

@@ -7,7 +7,9 @@
 
 use super::connection::Connection;
 use super::inbox::Inbox;
+use super::receive_pool::ReceivePool;
 use super::regions::Regions;
+use crate::config::ReceiveLimits;
 use crate::memory::RealMemory;
 use crate::tasks::{self, Task};
 use std::cell::{Cell, RefCell};
@@ -23,6 +25,8 @@ pub(crate) struct Peers {
     pub(crate) inbox: Inbox,
     /// Memory that this node exposes.
     pub(crate) regions: Regions,
+    /// Limits on what peers may make this node hold, with the room for frames that arrive.
+    pub(crate) limits: Option<(ReceiveLimits, Rc<ReceivePool>)>,
     /// True if this node maps the memory that peers lend. A node that lends does not: its memory
     /// must not depend on the peers that it serves.
     pub(crate) borrows: bool,
@@ -34,8 +38,12 @@ pub(crate) struct Peers {
 
 impl Peers {
     /// Returns the peers of a node without connections.
-    pub(crate) fn new(borrows: bool) -> Self {
+    pub(crate) fn new(borrows: bool, limits: Option<ReceiveLimits>) -> Self {
+        let pool = |limits: ReceiveLimits| {
+            (limits, ReceivePool::new(limits.held_bytes_max, limits.stall_timeout))
+        };
         Self {
+            limits: limits.map(pool),
             inbox: Inbox::default(),
             regions: Regions::default(),
             borrows,
@@ -67,7 +75,7 @@ impl Peers {
     pub(crate) fn end(&self, connection: &Rc<Connection>, cause: &str) {
         if connection.end(cause) {
             let (peer, cause) = (connection.peer, cause.to_owned());
-            self.inbox.push(connection, Incoming::Departed { peer, cause }, 0);
+            self.inbox.push(connection, Incoming::Departed { peer, cause }, 0, None);
         }
     }
 

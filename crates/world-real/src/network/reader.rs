@@ -6,6 +6,8 @@
 //! - A body is read directly into its destination.
 //! - Requests of the transport (exposures, framed transfers) are answered here, without the
 //!   program.
+//! - A node with limits reads a frame only when its answers to earlier ones are written, but for
+//!   [`ANSWERS_UNWRITTEN_MAX`], and takes room for it from the [pool](super::receive_pool).
 
 use super::borrowed::{Borrower, PeerArena};
 use super::connection::Connection;
@@ -14,10 +16,12 @@ use super::frame::{
     decode_runs,
 };
 use super::peers::Peers;
+use super::receive_pool::Room;
 use super::transfer::TURN_BYTES;
 use crate::arena::Sharing;
 use crate::memory::{RealMemory, RealPayload, runs_bytes};
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -29,6 +33,10 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// Bytes queued for sending above which a peer that requests more data counts as not reading.
 const ANSWERS_BYTES_MAX: u64 = 256 << 20;
+
+/// Number of answers of a reader that may wait for being written. They are small on a node with
+/// limits, which exposes no memory.
+const ANSWERS_UNWRITTEN_MAX: usize = 1024;
 
 /// Number of bytes for a revoked memory that are discarded at a time.
 const SKIPPED_BYTES_MAX: usize = 4 << 10;
@@ -94,12 +102,14 @@ struct Reader {
     /// Read-ahead data is `buffer[start .. end]`.
     start: usize,
     end: usize,
+    /// Number of own answers since the last time that all were written, and the end of the last.
+    answers: Cell<(usize, u64)>,
 }
 
 impl Reader {
     fn new(peers: Rc<Peers>, connection: Rc<Connection>) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into();
-        Self { peers, connection, buffer, start: 0, end: 0 }
+        Self { peers, connection, buffer, start: 0, end: 0, answers: Cell::default() }
     }
 
     async fn frames(&mut self) -> End {
@@ -112,11 +122,16 @@ impl Reader {
 
     async fn frame(&mut self) -> Result<(), End> {
         self.connection.backlog.room().await;
+        if self.peers.limits.is_some() {
+            self.until_peer_reads().await?;
+        }
         let mut bytes = [0; FRAME_BYTES];
         self.fill(&mut bytes).await?;
         let frame = Frame::decode(&bytes)?;
+        // Held while the frame is read.
+        let room = self.room(frame).await?;
         match frame.kind {
-            Kind::Message => self.message(frame).await,
+            Kind::Message => self.message(frame, room).await,
             Kind::Expose => {
                 let header = self.header(frame).await?;
                 let exposure = Exposure::decode(&header)?;
@@ -137,11 +152,45 @@ impl Reader {
             Kind::Lent => {
                 let header = self.header(frame).await?;
                 let body = self.connection.borrowed(frame)?;
-                self.deliver(header, Some(body), 0);
+                self.deliver(header, Some(body), 0, room);
                 Ok(())
             }
             Kind::Return => Ok(self.connection.take_back(frame.number)?),
         }
+    }
+
+    /// Waits while the peer does not read what is sent to it.
+    async fn until_peer_reads(&self) -> Result<(), End> {
+        let closed = |_| "this node ended the connection".to_owned();
+        self.connection.outbox.room().await.map_err(closed)?;
+        let (answers, end) = self.answers.get();
+        if answers >= ANSWERS_UNWRITTEN_MAX {
+            self.connection.outbox.written(end).await.map_err(closed)?;
+            self.answers.take();
+        }
+        Ok(())
+    }
+
+    /// Takes room for the bytes of a frame that this node will keep.
+    async fn room(&self, frame: Frame) -> Result<Option<Room>, End> {
+        let Some((limits, pool)) = &self.peers.limits else { return Ok(None) };
+        let body_bytes = match frame.kind {
+            // The body does not follow.
+            Kind::Lent | Kind::PutLent => 0,
+            Kind::Message if frame.placed => 0,
+            Kind::Message if frame.body_bytes > limits.body_bytes_max => {
+                let (bytes, bytes_max) = (frame.body_bytes, limits.body_bytes_max);
+                let cause =
+                    format!("a body of {bytes} bytes is over this node's limit {bytes_max}");
+                return Err(cause.into());
+            }
+            _ => frame.body_bytes,
+        };
+        let bytes = frame.header_bytes as u64 + body_bytes;
+        let disconnect = |stalled: &Rc<Connection>| {
+            self.peers.end(stalled, "it stalled in a message while others waited for its buffer");
+        };
+        Ok(pool.take(&self.connection, bytes, disconnect).await)
     }
 
     /// Maps the memory that the peer shares, if that is possible.
@@ -162,7 +211,7 @@ impl Reader {
         Ok(())
     }
 
-    async fn message(&mut self, frame: Frame) -> Result<(), End> {
+    async fn message(&mut self, frame: Frame, room: Option<Room>) -> Result<(), End> {
         let header = self.header(frame).await?;
         let mut body = None;
         if frame.placed && frame.with_body {
@@ -176,16 +225,25 @@ impl Reader {
             body = Some(self.fresh(frame).await?.freeze());
         }
         let body_bytes = if body.is_some() { frame.body_bytes } else { 0 };
-        self.deliver(header, body, body_bytes);
+        self.deliver(header, body, body_bytes, room);
         Ok(())
     }
 
     /// Delivers a message to the program; its body occupies `body_bytes` of this node's memory.
-    fn deliver(&self, header: Header, body: Option<RealPayload>, body_bytes: u64) {
+    fn deliver(
+        &self,
+        header: Header,
+        body: Option<RealPayload>,
+        body_bytes: u64,
+        room: Option<Room>,
+    ) {
+        if let Some(room) = &room {
+            room.has_arrived();
+        }
         let bytes = header.len() as u64 + body_bytes;
         let from = self.connection.peer;
         let incoming = Incoming::Message { from, header, body };
-        self.peers.inbox.push(&self.connection, incoming, bytes);
+        self.peers.inbox.push(&self.connection, incoming, bytes, room);
     }
 
     async fn put(&mut self, frame: Frame) -> Result<(), End> {
@@ -272,14 +330,19 @@ impl Reader {
     }
 
     fn done(&self, request: Frame, body: Option<&RealPayload>) {
-        self.connection.push(Frame::new(Kind::Done, 0, request.number), &[], body);
+        self.answer_with(Frame::new(Kind::Done, 0, request.number), &[], body);
+    }
+
+    fn answer_with(&self, frame: Frame, header: &[u8], body: Option<&RealPayload>) {
+        let end = self.connection.push(frame, header, body);
+        self.answers.set((self.answers.get().0 + 1, end));
     }
 
     fn refuse(&self, request: Frame) {
         let cause = "the owner has not exposed these bytes";
         const { assert!("the owner has not exposed these bytes".len() <= CAUSE_BYTES_MAX) };
         let frame = Frame::new(Kind::Refused, request.region, request.number);
-        self.connection.push(frame, cause.as_bytes(), None);
+        self.answer_with(frame, cause.as_bytes(), None);
     }
 
     async fn header(&mut self, frame: Frame) -> Result<Header, End> {

@@ -71,6 +71,7 @@ impl Place {
             key: (kind == Kind::Tcp).then_some(KEY),
             // The first node lends to the others.
             lent_bytes_max: if kind == Kind::OneSided && index == 0 { 64 * MIB } else { 0 },
+            limits: None,
         }
     }
 
