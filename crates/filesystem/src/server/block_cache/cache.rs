@@ -18,6 +18,7 @@ use crate::scale::rare;
 use crate::server::config::ServerConfig;
 use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
+use crate::server::files::removed_files::RemovedFiles;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::transfers::transfer_watchdog::TransferWatchdog;
 use policy::{Buffering, EvictionOrder, Window};
@@ -50,9 +51,8 @@ pub(crate) struct BlockCache<W: World> {
     pub(super) locks: Rc<BlockLocks>,
     pub(super) watchdog: Rc<TransferWatchdog>,
     pub(crate) failures: WriteFailures,
-    /// Removed files. No block of them comes in again, even for a task that waits with data. Eight
-    /// bytes for each removal since the start.
-    pub(super) discarded: RefCell<BTreeSet<FileId>>,
+    /// Removed files. No block of them comes in again, even for a task that waits with data.
+    pub(super) discarded: RefCell<RemovedFiles>,
     /// Clean blocks that were evicted to make room, if the server asked for them.
     pub(super) evicted: RefCell<Option<VecDeque<EvictedBlock<W::Payload>>>>,
     pub(super) background: Scope<W, Infallible>,

@@ -59,7 +59,7 @@ impl<W: World> BlockCache<W> {
     /// True when no byte of a block is cached, and it may come in.
     fn is_worth_reading(&self, file: &OpenFile, block: u64) -> bool {
         let key = (file.file, block);
-        let is_gone = self.discarded.borrow().contains(&file.file);
+        let is_gone = self.discarded.borrow().contains(file.file);
         !is_gone && !self.entries.borrow().contains_key(&key) && !self.locks.is_held(key)
     }
 

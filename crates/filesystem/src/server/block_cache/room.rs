@@ -39,7 +39,7 @@ impl<W: World> BlockCache<W> {
             if self.locks.is_held(key) {
                 rare(self.locks.until_free(key)).await;
             }
-            if self.discarded.borrow().contains(&file.file) {
+            if self.discarded.borrow().contains(file.file) {
                 return Err(Fault::NoSuchFile { name: file.name().clone() });
             }
             let length = file.block_length(block);
@@ -67,7 +67,7 @@ impl<W: World> BlockCache<W> {
         act: impl FnOnce(&Rc<Entry<W>>) -> Option<R>,
     ) -> Option<R> {
         let key = (file.file, block);
-        if self.locks.is_held(key) || self.discarded.borrow().contains(&file.file) {
+        if self.locks.is_held(key) || self.discarded.borrow().contains(file.file) {
             return None;
         }
         let length = file.block_length(block);

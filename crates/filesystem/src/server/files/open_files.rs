@@ -2,9 +2,10 @@
 
 use crate::scale::SmallVec;
 use crate::server::files::open_file::OpenFile;
+use crate::server::files::removed_files::RemovedFiles;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::rc::Rc;
 use units::{FileId, Timestamp};
@@ -19,8 +20,8 @@ pub(crate) struct ClientFiles(RefCell<SmallVec<[FileId; 2]>>);
 pub(crate) struct OpenFiles {
     open: RefCell<BTreeMap<FileId, Rc<OpenFile>>>,
     /// Files whose data was dropped here. Numbers are never given again, so a client that knew one
-    /// before must not bring it back. Eight bytes for each removal since the start.
-    dropped: RefCell<BTreeSet<FileId>>,
+    /// before must not bring it back.
+    dropped: RefCell<RemovedFiles>,
     /// Sizes at the last close of files that were cut since the start. A client that opens such a
     /// file with an older record must not bring back what was cut off.
     cut: RefCell<BTreeMap<FileId, FileSize>>,
@@ -41,7 +42,7 @@ impl OpenFiles {
         }
         let mut files = self.open.borrow_mut();
         let file = record.file;
-        if self.dropped.borrow().contains(&file) {
+        if self.dropped.borrow().contains(file) {
             return Err(Fault::NoSuchFile { name: record.name });
         }
         let known = match files.entry(file) {
@@ -78,7 +79,7 @@ impl OpenFiles {
     /// Returns a file, if it is open. Fails when it was removed.
     pub(crate) fn find(&self, file: FileId) -> Result<Option<Rc<OpenFile>>, Fault> {
         let known = self.open.borrow().get(&file).map(Rc::clone);
-        if known.is_none() && self.dropped.borrow().contains(&file) {
+        if known.is_none() && self.dropped.borrow().contains(file) {
             return Err(Fault::NoSuchFile { name: format!("{file}, which was removed") });
         }
         Ok(known)
@@ -129,7 +130,7 @@ impl OpenFiles {
 
     /// Tells if the data of a file was dropped here.
     pub(crate) fn is_dropped(&self, file: FileId) -> bool {
-        self.dropped.borrow().contains(&file)
+        self.dropped.borrow().contains(file)
     }
 
     /// Closes a file for all clients. Returns its state.
