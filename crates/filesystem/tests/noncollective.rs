@@ -8,7 +8,7 @@ use crate::support;
 
 use filesystem::Fault;
 use filesystem::collective::{Part, Strategy};
-use policy::{Access, Direction, DiskOrder, Level, ListEntry, Nested, Pattern};
+use policy::{Access, Direction, DiskOrder, Level, ListEntry, Nested, OwnPart, Pattern};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use support::{
@@ -72,10 +72,24 @@ fn accesses() -> Vec<Access> {
         ],
     };
     let list = |client: u64| vec![entry(client * 100, 7, 33), entry(600 + client * 9, 50, 8)];
+    // A union whose nests go backwards, and have some bytes of the file twice.
+    let union = |client: u64| {
+        let level = |count| vec![Level { count, file_stride: 20, memory_stride: 10 }];
+        let nest = |file_offset, memory_offset, count| Nested {
+            file_offset: client * 240 + file_offset,
+            memory_offset,
+            length: 6,
+            levels: level(count),
+        };
+        OwnPart::Nested(vec![nest(108, 100, 5), nest(2, 0, 10), nest(4, 200, 3)])
+    };
     let patterns = ["wb", "wc", "wn", "wbc", "wcb", "wcc"];
     let patterns = patterns.map(|name| pattern(name, 4, 10, 1000));
-    let others =
-        [Access::Nested((0..4).map(strided).collect()), Access::List((0..4).map(list).collect())];
+    let others = [
+        Access::Nested((0..4).map(strided).collect()),
+        Access::List((0..4).map(list).collect()),
+        Access::Parts((0..4).map(union).collect()),
+    ];
     patterns.into_iter().chain(others).collect()
 }
 

@@ -247,7 +247,7 @@ impl<W: World> Transfer<'_, W> {
 /// The client's pieces of one block, with offsets from the block's start.
 struct Share {
     block: u64,
-    /// Ascending; at least one.
+    /// At least one. Those of each nest of a union ascend, one nest after the other.
     pieces: Vec<PieceRun>,
     /// Smallest range of the block that holds all pieces.
     hull: ByteRange,
@@ -255,7 +255,7 @@ struct Share {
 
 impl Share {
     fn new(block: u64, pieces: Vec<PieceRun>) -> Option<Self> {
-        let start = pieces.first()?.offset;
+        let start = pieces.iter().map(|piece| piece.offset).min()?;
         let end = pieces.iter().filter_map(|piece| piece.file_side().checked_end()).max()?;
         Some(Self { block, pieces, hull: ByteRange::new(start, end) })
     }

@@ -315,7 +315,7 @@ impl<W: World> Entry<W> {
         }
     }
 
-    /// Overwrites the pieces of `runs`, which ascend, with those of `payload`.
+    /// Overwrites the pieces of `runs` with those of `payload`, in the same order.
     pub(crate) fn put(&self, world: &W, runs: &[Run], payload: &W::Payload) {
         self.overwrite(world, runs, payload);
         self.list();
