@@ -49,7 +49,7 @@ static void step_back(open_file_t *file, const access_t *access, uint64_t first,
 {
     uint64_t etypes;
     pthread_mutex_lock(&file->lock);
-    if (file->view.representation == NATIVE
+    if (file->view.representation == NATIVE && file->view.etype_bytes
         && access_etypes(file, access, &etypes) == MPI_SUCCESS && file->position == first + etypes)
         file->position = first + bytes / file->view.etype_bytes;
     pthread_mutex_unlock(&file->lock);

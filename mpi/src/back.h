@@ -50,7 +50,8 @@ typedef struct open_file {
     pthread_mutex_t lock;                  /* of the fields below */
     int is_atomic;
     int has_unreported; /* 1 when writes may fail after their calls: servers write behind */
-    view_t view;
+    view_t view;         /* the last one that was accepted */
+    int is_view_refused; /* 1 when a later one was refused: accesses fail until one is accepted */
     uint64_t position; /* individual file pointer in etypes */
     int has_moved_shared; /* 1 when this process may have moved the shared file pointer from 0 */
     transfer_t *split; /* split collective call that has begun, or NULL */
@@ -158,7 +159,8 @@ int layout_of(const open_file_t *file, int call, MPI_Datatype type, layout_t **l
 int view_of_bytes(view_t *view);
 void view_release(view_t *view);
 
-/* First etype of the view that lies at or behind byte `offset` of the file. */
+/* First etype of the view that lies at or behind byte `offset` of the file; 0 for a view without data,
+ * UINT64_MAX when all of endless data lies before. */
 uint64_t view_etypes_before(const view_t *view, uint64_t offset);
 
 /* ---- Transfers (transfer.c) ---------------------------------------------------------------- */

@@ -49,10 +49,11 @@ layout_facts_t layout_facts(const layout_t *layout);
  * Memory offsets of the part count from `*memory_base` bytes before or behind the start of the
  * buffer (negative lower bounds): the buffer to give to unisono is buffer + *memory_base.
  * When memory overlaps itself, the part may only be written.
+ * When the data do not ascend in the file, the pieces do. A byte of the file that the data has
+ * several times has several places in memory: such a part may only be read.
  * Returns 0 or a negative errno: -E2BIG when more than 2^20 pieces would be needed, -EOVERFLOW
- * beyond byte 2^62 of the file or of the memory, -EINVAL when the filetype does not ascend (over
- * several instances: is not repeatable) and the access is more than one block of it, starts before
- * byte 0 of the file, or has no data. */
+ * beyond byte 2^62 of the file or of the memory, -EINVAL when the access starts before byte 0 of the
+ * file, has no data, or has bytes of the file several times and needs more than 2^16 nests. */
 int layout_part(const layout_t *file, uint64_t displacement, uint64_t first, uint64_t bytes,
                 const layout_t *memory, int64_t *memory_base, unisono_part_t **part);
 
@@ -67,11 +68,25 @@ void layout_pack(const layout_t *layout, const void *buffer, uint64_t first, uin
 void layout_unpack(const layout_t *layout, void *buffer, uint64_t first, uint64_t bytes,
                    const void *source);
 
-/* Position in the file (counted from the displacement) of data byte `position` of the repeated
- * filetype, at most 2^63 - 1; and the number of data bytes that lie before byte `offset` of the
- * file. The latter is exact for repeatable filetypes only. */
+/* Position in the file (counted from the displacement, as all offsets below) of data byte `position`
+ * of the repeated filetype, at most 2^63 - 1. */
 uint64_t layout_file_offset(const layout_t *file, uint64_t position);
-uint64_t layout_data_before(const layout_t *file, uint64_t offset);
+
+/* Data bytes from byte `first` on, in the order of the typemap, that come before the first one that
+ * lies at or behind byte `offset` of the file; UINT64_MAX when none lies there. */
+uint64_t layout_data_before(const layout_t *file, uint64_t first, uint64_t offset);
+
+/* 1 when the `bytes` data bytes from byte `first` on ascend in the file without overlap. */
+int layout_ascends(const layout_t *file, uint64_t first, uint64_t bytes);
+
+/* Range of the file that holds these bytes, at least one; the smallest if they ascend. */
+void layout_range(const layout_t *file, uint64_t first, uint64_t bytes, uint64_t *from,
+                  uint64_t *to);
+
+/* 1 when two of these bytes are one byte of the file, 0 when not, or -ENOMEM. The filetype ascends,
+ * and its extent is not negative. Exact, and takes time for each block of as many instances as
+ * overlap one another. */
+int layout_repeats(const layout_t *file, uint64_t first, uint64_t bytes);
 
 /* Basic types of one instance in the order of the typemap, for conversion to external32: calls
  * `each` with each run of equal basic types; a value and an index, such as MPI_DOUBLE_INT, are two.

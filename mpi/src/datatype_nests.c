@@ -58,20 +58,27 @@ typedef struct division {
     uint64_t groups; /* 0: it need not be divided */
 } division_t;
 
-/* Division of a nest that breaks the rule for memory. Levels: the innermost first. */
-static division_t find_clash(const level_t *levels, size_t count, uint64_t bytes)
+static int64_t stride_of(const level_t *level, int in_file)
+{
+    return in_file ? level->file_stride : level->memory_stride;
+}
+
+/* Division of a nest that breaks the rule for memory, or that for the file. Levels: the innermost
+ * first. */
+static division_t find_clash(const level_t *levels, size_t count, uint64_t bytes, int in_file)
 {
     unsigned char order[NEST_LEVELS_MAX];
     for (size_t i = 0; i < count; i++) {
         size_t at = i;
-        for (; at && levels[order[at - 1]].memory_stride > levels[i].memory_stride; at--)
+        for (; at && stride_of(&levels[order[at - 1]], in_file) > stride_of(&levels[i], in_file);
+             at--)
             order[at] = order[at - 1];
         order[at] = (unsigned char)i;
     }
     __int128 length = bytes;
     for (size_t i = 0; i < count; i++) {
         const level_t *level = &levels[order[i]];
-        int64_t stride = level->memory_stride;
+        int64_t stride = stride_of(level, in_file);
         if (stride < length) {
             division_t division = {order[i], level->count};
             if (stride <= 0)
@@ -88,6 +95,32 @@ static division_t find_clash(const level_t *levels, size_t count, uint64_t bytes
         length += (__int128)(level->count - 1) * stride;
     }
     return (division_t){0, 0};
+}
+
+/* Division of a nest that breaks a rule. */
+static division_t find_any_clash(const level_t *levels, size_t count, uint64_t bytes)
+{
+    division_t division = find_clash(levels, count, bytes, 0);
+    return division.groups ? division : find_clash(levels, count, bytes, 1);
+}
+
+/* Brings levels into the order of their strides in the file: the order makes no difference to the
+ * pieces, nor does it from which end copies count. */
+static void order_levels(candidate_t *nest)
+{
+    for (size_t i = 0; i < nest->level_count; i++) {
+        level_t level = nest->levels[i];
+        if (level.file_stride < 0) {
+            nest->file_offset += (int64_t)(level.count - 1) * level.file_stride;
+            nest->memory_offset += (int64_t)(level.count - 1) * level.memory_stride;
+            level.file_stride = -level.file_stride;
+            level.memory_stride = -level.memory_stride;
+        }
+        size_t at = i;
+        for (; at && nest->levels[at - 1].file_stride > level.file_stride; at--)
+            nest->levels[at] = nest->levels[at - 1];
+        nest->levels[at] = level;
+    }
 }
 
 /* Drops levels that make longer pieces, or that continue the level inside them. */
@@ -127,7 +160,7 @@ static int extend_last(nests_t *nests, const candidate_t *added)
             || level->memory_stride != (uint64_t)added->levels[i].memory_stride)
             return 0;
     }
-    if (find_clash(added->levels, added->level_count, bytes).groups)
+    if (find_any_clash(added->levels, added->level_count, bytes).groups)
         return 0;
     last->bytes = bytes;
     return 1;
@@ -210,10 +243,11 @@ static void add_groups(nests_t *nests, const candidate_t *nest, division_t divis
 /* Adds a nest, as several when it breaks a rule. The candidate may be changed. */
 static void add(nests_t *nests, candidate_t *nest)
 {
+    order_levels(nest);
     simplify(nest);
     division_t division = nest->level_count > NEST_LEVELS_MAX
                               ? divide_shortest(nest)
-                              : find_clash(nest->levels, nest->level_count, nest->bytes);
+                              : find_any_clash(nest->levels, nest->level_count, nest->bytes);
     if (division.groups)
         add_groups(nests, nest, division);
     else
@@ -315,6 +349,7 @@ static int make_list(const nests_t *nests, int64_t memory_base, size_t count,
         else
             pieces[kept++] = pieces[i];
     }
+    /* Refused when two pieces overlap. */
     int error = unisono_part_list(pieces, kept, part);
     free(pieces);
     return error;
@@ -352,7 +387,10 @@ int nests_make_part(const nests_t *nests, int64_t memory_base, int may_overlap,
         return nests->error;
     if (nests->nest_count > NESTS_MAX)
         return pieces > PIECES_MAX ? -E2BIG : make_list(nests, memory_base, pieces, part);
-    if (!may_overlap && pieces >= LIST_PIECES_MIN && pieces <= 2 * nests->nest_count)
-        return make_list(nests, memory_base, pieces, part);
+    if (!may_overlap && pieces >= LIST_PIECES_MIN && pieces <= 2 * nests->nest_count) {
+        int error = make_list(nests, memory_base, pieces, part);
+        if (error != -EINVAL)
+            return error;
+    }
     return make_union(nests, memory_base, part);
 }

@@ -1,10 +1,11 @@
 /* datatype_nests.h - nested strides of an access, collected until they make a part.
  *
  * Invariants of the nests of a collection, which are the rules of unisono_part_nested:
- * - At most 16 levels, each of at least two copies; the stride of each level in the file is at
- *   least the length of what it repeats.
+ * - At most 16 levels, each of at least two copies, in the order of their strides in the file.
+ * - The stride of each level in the file is at least the length of what it repeats.
  * - In the order of strides in memory, each is positive and at least the length of the levels
- *   before it. A nest that breaks this rule is added as several.
+ *   before it.
+ * A nest that breaks these rules is added as several.
  */
 #ifndef UNISONO_MPI_DATATYPE_NESTS_H
 #define UNISONO_MPI_DATATYPE_NESTS_H
@@ -55,7 +56,8 @@ void nests_add(nests_t *nests, int64_t file_offset, int64_t memory_offset, uint6
 int64_t nests_memory_start(const nests_t *nests);
 
 /* Makes a part, whose memory begins at byte `memory_base`. may_overlap: 1 when bytes of memory may
- * have several places in the file. Returns 0 or a negative errno. */
+ * have several places in the file; bytes of the file may have several places in memory in any case.
+ * Returns 0 or a negative errno. */
 int nests_make_part(const nests_t *nests, int64_t memory_base, int may_overlap,
                     unisono_part_t **part);
 

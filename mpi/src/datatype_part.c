@@ -183,12 +183,9 @@ static int check(const layout_t *file, uint64_t displacement, uint64_t first, ui
     error = error || !memory ? error : layout_reach(memory, 0, bytes);
     if (error || !bytes)
         return error;
-    int is_one_instance = first % facts->bytes + bytes <= facts->bytes;
-    int ascends = facts->is_ascending && (facts->is_repeatable || is_one_instance);
-    if (!ascends && narrow(stream_of(file, displacement, first), bytes).node)
-        return -EINVAL;
-    uint64_t last = layout_file_offset(file, first + bytes - 1);
-    if (displacement >= (uint64_t)OFFSET_MAX || last >= (uint64_t)OFFSET_MAX - displacement)
+    uint64_t from, to;
+    layout_range(file, first, bytes, &from, &to);
+    if (displacement >= (uint64_t)OFFSET_MAX || to > (uint64_t)OFFSET_MAX - displacement)
         return -EOVERFLOW;
     __int128 start = (__int128)(first / facts->bytes) * facts->extent + facts->true_start;
     return start + displacement < 0 ? -EINVAL : 0;

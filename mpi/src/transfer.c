@@ -50,6 +50,9 @@ static int failure(transfer_t *transfer)
 
 static int check(const open_file_t *file, const access_t *access)
 {
+    if (file->is_view_refused)
+        return wrong(MPI_ERR_IO, access->call, "the view that was last given to the file was refused",
+                     "give the file a view that is accepted; see the error of MPI_File_set_view");
     if (access->count < 0)
         return wrong(MPI_ERR_COUNT, access->call, "the count is negative", "give a count from 0 on");
     if (access->manner & WRITE && file->amode & MPI_MODE_RDONLY)
@@ -81,7 +84,8 @@ static int access_bytes(const open_file_t *file, const access_t *access, layout_
         || __builtin_mul_overflow(in_file, (uint64_t)access->count, bytes))
         return wrong(MPI_ERR_COUNT, access->call, "the access is longer than 2^64 bytes",
                      "give a smaller count");
-    if (*bytes % file->view.etype_bytes)
+    uint64_t etype_bytes = file->view.etype_bytes;
+    if (etype_bytes ? *bytes % etype_bytes : *bytes)
         return wrong(MPI_ERR_TYPE, access->call, "the access does not consist of whole etypes",
                      "build the datatype from the etype of the view");
     return MPI_SUCCESS;
@@ -97,7 +101,7 @@ int access_etypes(open_file_t *file, const access_t *access, uint64_t *etypes)
         code = access_bytes(file, access, &memory, &memory_bytes, &bytes);
     layout_release(memory);
     if (code == MPI_SUCCESS)
-        *etypes = bytes / file->view.etype_bytes;
+        *etypes = file->view.etype_bytes ? bytes / file->view.etype_bytes : 0;
     return code;
 }
 
@@ -196,15 +200,14 @@ static int must_pack(const transfer_t *transfer)
     return !layout_is_simple(transfer->layout, transfer->memory);
 }
 
-/* Cuts a read at the end of the file. */
+/* Cuts a read before its first byte that lies behind the end of the file. */
 static int clip(transfer_t *transfer)
 {
-    uint64_t size = 0, there = 0;
+    uint64_t size = 0, displacement = transfer->displacement;
     if (unisono_size(transfer->file->file, &size))
         return failure(transfer);
-    if (size > transfer->displacement)
-        there = layout_data_before(transfer->layout, size - transfer->displacement);
-    there = there > transfer->first ? there - transfer->first : 0;
+    uint64_t there = layout_data_before(transfer->layout, transfer->first,
+                                        size > displacement ? size - displacement : 0);
     if (there < transfer->bytes)
         transfer->bytes = there;
     return MPI_SUCCESS;
@@ -212,8 +215,8 @@ static int clip(transfer_t *transfer)
 
 /* ---- Long lists ---------------------------------------------------------------------------- */
 
-/* True for a failure to describe a transfer that its portions do not have: too many pieces, or a
- * filetype that overlaps itself in a file for reading. */
+/* True for a failure to describe a transfer that its portions do not have: too many pieces, or too
+ * many of a read that has bytes of the file several times. */
 static int portions_help(const transfer_t *transfer, int error)
 {
     return error == -E2BIG || (error == -EINVAL && !is_write(transfer));
@@ -221,8 +224,7 @@ static int portions_help(const transfer_t *transfer, int error)
 
 static int undescribable(const transfer_t *transfer)
 {
-    return wrong(MPI_ERR_ARG, transfer->access.call,
-                 "the access overlaps itself, or reaches beyond byte 2^62",
+    return wrong(MPI_ERR_ARG, transfer->access.call, "the access reaches beyond byte 2^62",
                  "correct the view, the offset and the count");
 }
 
@@ -314,7 +316,7 @@ static int is_contiguous(const transfer_t *transfer, uint64_t *offset)
     if (!transfer->packed && !layout_facts(transfer->memory).is_dense)
         return 0;
     if (!facts.is_dense) {
-        if (!facts.is_repeatable)
+        if (!layout_ascends(layout, first, transfer->bytes))
             return 0;
         first = layout_file_offset(layout, first);
         last = layout_file_offset(layout, last);
@@ -366,12 +368,36 @@ static int lock_bytes(transfer_t *transfer)
 {
     if (!transfer->bytes)
         return MPI_SUCCESS;
-    uint64_t last = transfer->first + transfer->bytes - 1, displacement = transfer->displacement;
-    uint64_t from = displacement + layout_file_offset(transfer->layout, transfer->first);
-    uint64_t to = displacement + layout_file_offset(transfer->layout, last) + 1;
-    if (unisono_lock_range(transfer->file->group, from, to, !!is_write(transfer), &transfer->lock))
+    uint64_t from, to, displacement = transfer->displacement;
+    layout_range(transfer->layout, transfer->first, transfer->bytes, &from, &to);
+    if (unisono_lock_range(transfer->file->group, displacement + from, displacement + to,
+                           !!is_write(transfer), &transfer->lock))
         return failure(transfer);
     return MPI_SUCCESS;
+}
+
+/* Checks that the view has a place in the file for each byte. */
+static int check_places(transfer_t *transfer)
+{
+    const int call = transfer->access.call;
+    if (!transfer->bytes)
+        return MPI_SUCCESS;
+    if (!layout_facts(transfer->layout).bytes) {
+        if (is_write(transfer))
+            return wrong(MPI_ERR_IO, call, "the view of this process has no data",
+                         "write nothing here, or give a filetype that has data");
+        transfer->bytes = 0; /* as at the end of a file */
+    }
+    if (!is_write(transfer))
+        return MPI_SUCCESS;
+    int repeats = layout_repeats(transfer->layout, transfer->first, transfer->bytes);
+    if (repeats < 0)
+        return wrong(MPI_ERR_NO_MEM, call, "memory to check the view is short",
+                     "free memory, or transfer less at a time");
+    return !repeats ? MPI_SUCCESS
+                    : wrong(MPI_ERR_IO, call, "the access writes a byte of the file twice: its "
+                            "repetitions of the filetype overlap",
+                            "give the filetype a larger extent, or write fewer of its repetitions");
 }
 
 static int prepare(transfer_t *transfer, uint64_t offset)
@@ -389,7 +415,8 @@ static int prepare(transfer_t *transfer, uint64_t offset)
         || transfer->first > (uint64_t)INT64_MAX - transfer->bytes % INT64_MAX)
         return wrong(MPI_ERR_ARG, transfer->access.call, "the offset lies beyond byte 2^62",
                      "give a smaller offset");
-    return must_pack(transfer) ? pack(transfer) : MPI_SUCCESS;
+    code = check_places(transfer);
+    return code == MPI_SUCCESS && must_pack(transfer) ? pack(transfer) : code;
 }
 
 /* True for a call after which all of its data is with the disks. */

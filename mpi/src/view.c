@@ -112,22 +112,25 @@ int view_of_bytes(view_t *view)
 
 uint64_t view_etypes_before(const view_t *view, uint64_t offset)
 {
-    if (offset <= view->displacement)
+    uint64_t size = view->etype_bytes, displacement = view->displacement;
+    if (!size || !layout_facts(view->layout).bytes)
         return 0;
-    uint64_t bytes = layout_data_before(view->layout, offset - view->displacement);
-    return (bytes + view->etype_bytes - 1) / view->etype_bytes;
+    uint64_t bytes = layout_data_before(view->layout, 0,
+                                        offset > displacement ? offset - displacement : 0);
+    return bytes == UINT64_MAX ? UINT64_MAX : bytes / size + !!(bytes % size);
 }
 
-/* Checks what the standard demands of a filetype. Classes of errors are those of ROMIO. */
+/* Checks what libraries demand of a filetype: an etype or a filetype may be without data, and
+ * repetitions may overlap, of which a program often uses only one. Classes of errors are those of
+ * ROMIO. */
 static int check_filetype(const open_file_t *file, const view_t *view)
 {
     const int call = CALL_File_set_view;
     layout_facts_t facts = layout_facts(view->layout);
     int may_write = !(file->amode & MPI_MODE_RDONLY);
-    if (!facts.bytes || !view->etype_bytes)
-        return wrong(MPI_ERR_ARG, call, "the etype or the filetype has no data",
-                     "give datatypes of at least one byte");
-    if (facts.bytes % view->etype_bytes)
+    if (!facts.bytes)
+        return MPI_SUCCESS;
+    if (view->etype_bytes && facts.bytes % view->etype_bytes)
         return wrong(MPI_ERR_ARG, call, "the filetype does not consist of whole etypes",
                      "build the filetype from the etype");
     if (facts.true_start < 0)
@@ -139,9 +142,6 @@ static int check_filetype(const open_file_t *file, const view_t *view)
     if (!facts.is_ascending && may_write)
         return wrong(MPI_ERR_IO, call, "blocks of the filetype overlap in a file for writing",
                      "move the blocks apart, or open the file with MPI_MODE_RDONLY");
-    if (!facts.is_repeatable && may_write && facts.extent < facts.true_end - facts.true_start)
-        return wrong(MPI_ERR_IO, call, "repetitions of the filetype overlap in a file for writing",
-                     "give the filetype a larger extent, or open the file with MPI_MODE_RDONLY");
     return MPI_SUCCESS;
 }
 
@@ -197,12 +197,13 @@ static int make_view(const open_file_t *file, MPI_Offset displacement, MPI_Datat
     return code == MPI_SUCCESS ? keep_type(filetype, &view->filetype) : code;
 }
 
-/* Code on which members agree, which also demands equal etypes and representations of them. Sets
- * file->has_moved_shared when any member has moved the shared file pointer. */
+/* Code on which members agree, which also demands equal representations of them, and equal etypes of
+ * those whose etypes have data. Sets file->has_moved_shared when any member has moved the shared
+ * file pointer. */
 static int agree_on_view(open_file_t *file, const view_t *view, int code)
 {
-    long mine[6] = {code, (long)view->etype_bytes, -(long)view->etype_bytes,
-                    (long)view->representation, -(long)view->representation,
+    long size = (long)view->etype_bytes, representation = (long)view->representation;
+    long mine[6] = {code, size, size ? -size : LONG_MIN, representation, -representation,
                     file->has_moved_shared};
     long all[6];
     if (file->size > 1) {
@@ -211,7 +212,7 @@ static int agree_on_view(open_file_t *file, const view_t *view, int code)
             return met;
         code = (int)all[0];
         file->has_moved_shared = (int)all[5];
-        if (code == MPI_SUCCESS && (all[1] != -all[2] || all[3] != -all[4])) {
+        if (code == MPI_SUCCESS && ((all[1] && all[1] != -all[2]) || all[3] != -all[4])) {
             if (!file->rank)
                 wrong(MPI_ERR_NOT_SAME, CALL_File_set_view,
                       "processes give etypes of different sizes, or different representations",
@@ -257,17 +258,17 @@ static int set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype
     code = agree_on_view(file, &view, code);
     if (code == MPI_SUCCESS)
         code = reset_shared(file);
-    if (code != MPI_SUCCESS) {
-        view_release(&view);
-        return fail(file, code);
-    }
     pthread_mutex_lock(&file->lock);
-    view_t old = file->view;
-    file->view = view;
-    file->position = 0;
+    file->is_view_refused = code != MPI_SUCCESS;
+    view_t dropped = view;
+    if (code == MPI_SUCCESS) {
+        dropped = file->view;
+        file->view = view;
+        file->position = 0;
+    }
     pthread_mutex_unlock(&file->lock);
-    view_release(&old);
-    return MPI_SUCCESS;
+    view_release(&dropped);
+    return fail(file, code);
 }
 
 static int get_view(MPI_File handle, MPI_Offset *displacement, MPI_Datatype *etype,
@@ -327,6 +328,9 @@ static int seek_target(open_file_t *file, int call, MPI_Offset offset, int whenc
         if (unisono_size(file->file, &bytes))
             return class_of_failure(file, call);
         base = view_etypes_before(&file->view, bytes);
+        if (base > INT64_MAX)
+            return wrong(MPI_ERR_ARG, call, "the data of the view has no end: its filetype repeats "
+                         "in one place", "give a filetype whose extent is not 0");
     } else if (whence != MPI_SEEK_SET) {
         return wrong(MPI_ERR_ARG, call, "the third argument is none of the three that are known",
                      "give MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END");
@@ -357,12 +361,12 @@ static int get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset *byte)
     int code = check_seekable(file, CALL_File_get_byte_offset);
     if (code != MPI_SUCCESS)
         return fail(file, code);
-    if (offset < 0 || offset > INT64_MAX / (int64_t)file->view.etype_bytes)
+    const view_t *view = &file->view;
+    if (offset < 0 || (view->etype_bytes && offset > INT64_MAX / (int64_t)view->etype_bytes))
         return fail(file, wrong(MPI_ERR_ARG, CALL_File_get_byte_offset,
                                 "the offset is negative, or too large",
                                 "give a number of etypes from 0 to 2^63 bytes"));
     pthread_mutex_lock(&file->lock);
-    const view_t *view = &file->view;
     *byte = (MPI_Offset)(view->displacement
                          + layout_file_offset(view->layout, (uint64_t)offset * view->etype_bytes));
     pthread_mutex_unlock(&file->lock);

@@ -42,20 +42,58 @@ static void check_against_mpi(const model_t *model)
     CHECK(size == model->native.bytes);
 }
 
+/* Accesses that have a byte twice, and those that only go back and forth. */
+static unsigned long repeated, interleaved;
+
 static void check_positions(const layout_t *layout, const typemap_t *map)
 {
     for (int64_t position = 0; map->start >= 0 && map->extent >= 0 && position < 3 * map->bytes;
          position += between(1, 1 + map->bytes / 50))
         CHECK(layout_file_offset(layout, (uint64_t)position)
               == (uint64_t)typemap_offset(map, position));
-    if (!map->is_repeatable || map->start < 0 || !map->bytes)
+    if (map->start < 0 || map->extent < 0 || !map->bytes)
         return;
-    int64_t end = 2 * map->extent + map->end + 3, before = 0;
-    for (int64_t offset = 0; offset < end; offset++) {
-        while (typemap_offset(map, before) < offset)
+    int64_t end = 2 * map->extent + map->end + 3;
+    for (int i = 0; i < 30; i++) {
+        int64_t offset = between(0, end), first = between(0, 2 * map->bytes), before = 0;
+        int64_t data = first + (map->extent ? offset / map->extent + 2 : 2) * map->bytes;
+        while (first + before < data && typemap_offset(map, first + before) < offset)
             before++;
-        if (between(0, 3) == 0)
-            CHECK(layout_data_before(layout, (uint64_t)offset) == (uint64_t)before);
+        uint64_t expected = first + before < data ? (uint64_t)before : UINT64_MAX;
+        CHECK(layout_data_before(layout, (uint64_t)first, (uint64_t)offset) == expected);
+    }
+}
+
+/* Accesses whose instances overlap, or interleave. */
+static void check_order(const layout_t *layout, const typemap_t *map)
+{
+    if (!map->is_ascending || map->start < 0 || map->extent < 0 || !map->bytes)
+        return;
+    for (int i = 0; i < 4; i++) {
+        int64_t first = between(0, 2 * map->bytes), bytes = between(1, 6 * map->bytes);
+        int64_t low = INT64_MAX, high = 0, last = -1;
+        int ascends = 1, repeats = 0;
+        for (int64_t k = 0; k < bytes; k++) {
+            int64_t at = typemap_offset(map, first + k);
+            ascends &= at > last;
+            last = at;
+            low = at < low ? at : low;
+            high = at >= high ? at + 1 : high;
+        }
+        unsigned char *seen = calloc((size_t)high, 1);
+        for (int64_t k = 0; k < bytes; k++)
+            repeats |= seen[typemap_offset(map, first + k)]++;
+        free(seen);
+        uint64_t from, to;
+        layout_range(layout, (uint64_t)first, (uint64_t)bytes, &from, &to);
+        CHECK(from <= (uint64_t)low && to >= (uint64_t)high);
+        int found = layout_ascends(layout, (uint64_t)first, (uint64_t)bytes);
+        CHECK(ascends || !found);
+        CHECK(!map->is_repeatable || found);
+        CHECK(!found || (from == (uint64_t)low && to == (uint64_t)high));
+        CHECK(layout_repeats(layout, (uint64_t)first, (uint64_t)bytes) == !!repeats);
+        repeated += repeats;
+        interleaved += !repeats && !ascends;
     }
 }
 
@@ -167,9 +205,9 @@ static void check_elements(const model_t *model)
     CHECK(layout_elements(model->type, stop_at_once, NULL) == (model->native.bytes ? 7 : 0));
 }
 
-/* Place in memory of each byte of the file, as pieces say. */
+/* Place in the file of each byte of memory, as pieces say. */
 typedef struct byte_map {
-    int64_t low, bytes;
+    int64_t bytes;
     int64_t *places; /* -1: none */
     size_t pieces;
 } byte_map_t;
@@ -179,9 +217,9 @@ static void record_piece(unisono_piece_t piece, void *context)
     byte_map_t *map = context;
     map->pieces++;
     for (uint64_t i = 0; i < piece.bytes; i++) {
-        int64_t at = (int64_t)(piece.file_offset + i) - map->low;
-        CHECK(at >= 0 && at < map->bytes && map->places[at] < 0);
-        map->places[at] = (int64_t)(piece.memory_offset + i);
+        int64_t at = (int64_t)(piece.memory_offset + i);
+        CHECK(at < map->bytes && map->places[at] < 0);
+        map->places[at] = (int64_t)(piece.file_offset + i);
     }
 }
 
@@ -192,42 +230,40 @@ static void check_part(const layout_t *file, const typemap_t *file_map, const la
                        const typemap_t *memory_map)
 {
     int64_t first = between(0, 2 * file_map->bytes), bytes = between(0, 3 * file_map->bytes);
-    int64_t displacement = between(0, 1) ? 0 : between(0, 1000), base = -1;
+    int64_t displacement = between(0, 1) ? 0 : between(0, 1000), base = -1, high = 0;
     unisono_part_t *part = NULL;
     if (memory && !memory_map->bytes)
         bytes = 0;
+    /* Such memory may only be written, and what it is then is tested with packing. */
+    if (memory && !memory_map->is_repeatable)
+        return;
+    int64_t start = bytes ? first / file_map->bytes * file_map->extent + file_map->start : 0;
+    if (displacement + start < 0 || file_map->extent < 0)
+        return;
     int error = layout_part(file, (uint64_t)displacement, (uint64_t)first, (uint64_t)bytes, memory,
                             &base, &part);
-    int is_possible = !bytes || file_map->is_repeatable
-                      || (first % file_map->bytes + bytes <= file_map->bytes
-                          && first / file_map->bytes * file_map->extent + file_map->start >= 0);
-    if (!is_possible && displacement)
-        return unisono_part_free(part);
-    if (!is_possible) {
-        CHECK(error == -EINVAL && !part);
-        return;
-    }
     CHECK(error == 0 && part);
-    uint64_t all = 0;
-    byte_map_t map = {.low = displacement};
-    map.bytes = bytes ? typemap_offset(file_map, first + bytes - 1) + 1 : 0;
-    map.places = malloc((size_t)(map.bytes + 1) * sizeof *map.places);
-    memset(map.places, -1, (size_t)(map.bytes + 1) * sizeof *map.places);
-    record_pieces(part, record_piece, &map);
-    int64_t file_last = -2, memory_last = -2, needed = 0;
     for (int64_t i = 0; i < bytes; i++) {
-        int64_t at = typemap_offset(file_map, first + i);
-        int64_t place = memory ? typemap_offset(memory_map, i) : i;
-        CHECK(map.places[at] == place - base);
+        int64_t place = (memory ? typemap_offset(memory_map, i) : i) - base;
+        high = place >= high ? place + 1 : high;
+    }
+    byte_map_t map = {.bytes = high};
+    map.places = malloc((size_t)(high + 1) * sizeof *map.places);
+    memset(map.places, -1, (size_t)(high + 1) * sizeof *map.places);
+    record_pieces(part, record_piece, &map);
+    int64_t file_last = -2, memory_last = -2, needed = 0, left = 0;
+    for (int64_t i = 0; i < bytes; i++) {
+        int64_t at = displacement + typemap_offset(file_map, first + i);
+        int64_t place = (memory ? typemap_offset(memory_map, i) : i) - base;
+        CHECK(map.places[place] == at);
+        map.places[place] = -1;
         needed += at != file_last + 1 || place != memory_last + 1;
         file_last = at;
         memory_last = place;
-        map.places[at] = -1;
-        all++;
     }
-    for (int64_t i = 0; i < map.bytes; i++)
-        all += map.places[i] >= 0;
-    CHECK(all == (uint64_t)bytes);
+    for (int64_t i = 0; i < high; i++)
+        left += map.places[i] >= 0;
+    CHECK(left == 0);
     CHECK(map.pieces <= 3 * (size_t)needed + 2);
     if (needed && (double)map.pieces / (double)needed > worst_pieces)
         worst_pieces = (double)map.pieces / (double)needed;
@@ -270,9 +306,10 @@ static void check_parts(const pooled_t *pool, const pooled_t *file)
     for (int representation = 0; representation < 2; representation++) {
         const typemap_t *map = map_of(file, representation);
         const layout_t *layout = file->layouts[representation];
-        if (!map->is_ascending || map->start < 0)
+        if (!map->bytes)
             continue;
-        check_long_part(layout, map);
+        if (map->is_ascending && map->start >= 0)
+            check_long_part(layout, map);
         for (int i = 0; i < 4; i++) {
             const pooled_t *memory = &pool[between(0, POOL - 1)];
             if (i == 0)
@@ -320,6 +357,8 @@ static void random_types(uint64_t only)
         parts[0] += checks - before, before = checks;
         check_positions(pooled->layouts[NATIVE], &pooled->model.native);
         check_positions(pooled->layouts[EXTERNAL32], &pooled->model.external);
+        check_order(pooled->layouts[NATIVE], &pooled->model.native);
+        check_order(pooled->layouts[EXTERNAL32], &pooled->model.external);
         parts[1] += checks - before, before = checks;
         check_packing(pooled->layouts[NATIVE], &pooled->model);
         parts[2] += checks - before, before = checks;
@@ -337,6 +376,8 @@ static void random_types(uint64_t only)
         printf("random types: %-26s %9llu checks\n", names[i], (unsigned long long)parts[i]);
     printf("  %lu ascending, %lu of them repeatable; pieces at most %.1f times those needed\n",
            ascending, repeatable, worst_pieces);
+    printf("  %lu accesses have a byte twice, %lu only go back and forth\n", repeated, interleaved);
+    CHECK(only || (repeated > 1000 && interleaved > 200));
     static const int constructors[] = {
         MPI_COMBINER_NAMED,         MPI_COMBINER_DUP,           MPI_COMBINER_CONTIGUOUS,
         MPI_COMBINER_VECTOR,        MPI_COMBINER_HVECTOR,       MPI_COMBINER_INDEXED,

@@ -56,6 +56,38 @@ fn every_access_moves_the_bytes_of_its_typemaps() {
 }
 
 #[test]
+fn views_are_accepted_as_other_libraries_accept_them() {
+    check(&FAMILIES, "views", &["views.c", "forms.c", "shape.c"], &[]);
+}
+
+/// The test of layouts runs without servers, against a record of what it would ask of the library.
+#[test]
+fn layouts_have_the_typemaps_of_random_datatypes() {
+    let folder = tempfile::tempdir().unwrap();
+    let include = |path: &str| format!("-I{}", root().join(path).display());
+    let flags = ["crates/c-api/include", "mpi/src", "mpi/tests"].map(include);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let mut sources = Vec::new();
+    for part in ["mpi/tests", "mpi/src"] {
+        for entry in std::fs::read_dir(root().join(part)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if name.starts_with("datatype") && name.ends_with(".c") {
+                sources.push(path);
+            }
+        }
+    }
+    for family in FAMILIES {
+        let program = folder.path().join(format!("datatype.{}", family.name()));
+        family.compile_all(&sources, &program, &flags);
+        let mut command = family.mpiexec(1);
+        command.arg(program);
+        let text = done(command);
+        assert!(text.contains("datatype: ") && text.contains("checks passed"), "{text}");
+    }
+}
+
+#[test]
 fn requests_of_files_and_of_messages_are_waited_for_together() {
     check(&FAMILIES, "requests", &["requests.c"], &[]);
 }

@@ -117,13 +117,13 @@ static unisono_part_t *part_of(const access_t *access)
     unisono_part_t *part = NULL;
     int64_t memory_base;
     uint64_t first = access->first * file->etype_bytes;
-    if (!access->bytes)
+    if (!access->bytes || !layout_facts(file->layout).bytes)
         return NULL;
     if (!layout_facts(file->layout).is_dense) {
         if (!layout_part(file->layout, file->displacement, first, access->bytes, NULL,
                          &memory_base, &part))
             return part;
-        note("views that overlap themselves, or have more than 2^20 pieces");
+        note("accesses that have more than 2^20 pieces");
         first = layout_file_offset(file->layout, first);
     }
     if (unisono_part_contiguous(file->displacement + first, access->bytes, &part))
