@@ -145,7 +145,8 @@ static shape_t *make_short(int number, const shape_t *etype)
     }
 }
 
-static void check_short_extents(void)
+/* In all forms of calls, or in one that is collective. */
+static void check_short_extents(int in_all_forms)
 {
     unsigned long seed = test.seed;
     fill_regions();
@@ -154,7 +155,8 @@ static void check_short_extents(void)
                                           : committed(contiguous(3, named(MPI_BYTE, 1)));
         const shape_t *filetype = make_short(number, etype);
         for (int form = 0; form < FORM_COUNT; form++) {
-            if (!has("counters") && is_shared((form_t)form))
+            if ((!in_all_forms && form != AT_ALL)
+                || (!has("counters") && is_shared((form_t)form)))
                 continue;
             long offset = between(&seed, 0, 12), etypes = between(&seed, 1, 12);
             CONTEXT("filetype %d, form %d, offset %ld, %ld etypes", number, form, offset, etypes);
@@ -426,8 +428,19 @@ int main(int count, char **arguments)
     remove_file(test.file);
     OK(MPI_File_open(MPI_COMM_WORLD, test.file, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
                      &file));
-    check_short_extents();
+    check_short_extents(1);
     check_columns();
+    static const char *const methods[] = {"two-phase", "independent", "global-barrier",
+                                          "node-grouping", "auto"};
+    for (size_t i = 0; has("hints") && i < sizeof methods / sizeof *methods; i++) {
+        MPI_Info info;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "unisono_method", methods[i]);
+        OK(MPI_File_set_info(file, info));
+        MPI_Info_free(&info);
+        check_short_extents(0);
+        check_columns();
+    }
     check_empty();
     check_rows();
     check_refused();
