@@ -48,7 +48,9 @@ pub(super) fn write_head(
     let texts =
         [format!("{name}: {title}"), format!("source: {source}"), format!("trials: {trials}")];
     for text in texts.iter().map(String::as_str).chain([note]) {
-        wrap(text).iter().for_each(|line| drop(writeln!(out, "{line}")));
+        for line in wrap(text) {
+            let _ = writeln!(out, "{line}");
+        }
     }
 }
 
