@@ -128,7 +128,7 @@ pub(crate) fn find(arguments: &Find) -> Result<(), UserError> {
     let from = instance_name(arguments.directory.as_deref().unwrap_or(""));
     let session = Session::new(instance(&arguments.which));
     let newer = arguments.newer.as_deref();
-    let newer = newer.map(|word| time_of_place(&session, &Place::of_word(word)?)).transpose()?;
+    let newer = newer.map(|word| time_of_place(&session, &Place::of_word(word))).transpose()?;
     let mut found = session.walk(&from)?;
     found.retain(|entry| {
         let bytes = entry.file().map(|record| record.bytes);

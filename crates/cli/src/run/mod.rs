@@ -218,18 +218,15 @@ fn finish<'a>(
     });
     let limits = limits(arguments, job, &report);
     let is_readable = errors.is_empty();
+    let data = || PlaceOfFiles::Data(again.to_owned());
     let (checked, place) = match settle(arguments, job, &files, target, left_out) {
         Ok(place) if is_readable => (Ok(()), place),
-        Ok(_) => (Ok(()), PlaceOfFiles::Data(again.to_owned())),
+        Ok(_) => (Ok(()), data()),
         Err(error) => {
-            let checked = match error.code {
-                ExitCode::DataCheck => Err(error.clone()),
-                // What could not be copied may be whole.
-                _ => check(job, &files),
-            };
+            let checked = check_after(&error, job, &files);
             let copies = !matches!(target, staging::Target::Nowhere);
             errors.push(kept(error, copies, again));
-            (checked, PlaceOfFiles::Data(again.to_owned()))
+            (checked, data())
         }
     };
     let is_in_place = matches!(place, PlaceOfFiles::Copied(..) | PlaceOfFiles::Discarded);
@@ -266,6 +263,15 @@ fn finish<'a>(
         notes,
         what_if,
         compared: None,
+    }
+}
+
+/// Checks the files after the failure of a copy, unless it was a failed check.
+fn check_after(error: &UserError, job: &JobInstance, files: &Files) -> Result<(), UserError> {
+    match error.code {
+        ExitCode::DataCheck => Err(error.clone()),
+        // What could not be copied may be whole.
+        _ => check(job, files),
     }
 }
 

@@ -20,7 +20,7 @@ const MARK: &str = "== output of the block at line ";
 
 /// What is done with a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum How {
+pub(crate) enum How {
     /// It is run, and ends with this exit code.
     Run(i32),
     /// It is run by a test that has MPI.
@@ -31,22 +31,22 @@ pub enum How {
 
 /// A block of commands.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Example {
+pub(crate) struct Example {
     /// Number of its first line in the page.
-    pub line: usize,
+    pub(crate) line: usize,
     /// Commands for a shell.
-    pub commands: String,
+    pub(crate) commands: String,
     /// What is done with it.
-    pub how: How,
+    pub(crate) how: How,
     /// What it prints, and whether its numbers are the same each time.
-    pub printed: Option<(String, bool)>,
+    pub(crate) printed: Option<(String, bool)>,
 }
 
 /// Reads the examples of a page.
 ///
 /// # Panics
 /// If a comment is not understood, or text is printed by no block.
-pub fn examples(page: &str) -> Vec<Example> {
+pub(crate) fn examples(page: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut lines = (1..).zip(page.lines());
     let mut before = "";
@@ -87,7 +87,7 @@ fn how(said: &str, number: usize) -> How {
 }
 
 /// Script that runs examples in one shell and ends at the first that fails.
-pub fn script<'a>(examples: impl IntoIterator<Item = &'a Example>) -> String {
+pub(crate) fn script<'a>(examples: impl IntoIterator<Item = &'a Example>) -> String {
     let mut script = "exec 2>&1\nset -e\n".to_owned();
     for Example { line, commands, how, .. } in examples {
         script += &format!("echo '{MARK}{line}'\n");
@@ -106,7 +106,7 @@ pub fn script<'a>(examples: impl IntoIterator<Item = &'a Example>) -> String {
 /// # Panics
 /// If it does not.
 #[track_caller]
-pub fn assert_printed<'a>(
+pub(crate) fn assert_printed<'a>(
     page: &Path,
     examples: impl IntoIterator<Item = &'a Example>,
     output: &str,
