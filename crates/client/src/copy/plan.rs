@@ -479,7 +479,7 @@ mod tests {
             target: target.clone(),
             target_is: Kind::Directory,
             block_bytes: None,
-            verifies: true,
+            options: CopyOptions::default(),
             directories: directories.iter().map(|name| target.join(name)).collect(),
             files: names.iter().map(file).collect(),
         };
