@@ -3,11 +3,12 @@
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export INPUT
 
-.PHONY: help demo test setup bench bench-mpi bench-python accuracy install wheel clean
+.PHONY: help demo test suites setup bench bench-mpi bench-python accuracy install wheel clean
 
 help:
 	@echo 'make demo    build unisono and run a demonstration; INPUT=path names its input file'
 	@echo 'make test    run all checks and tests, and print one summary line'
+	@echo 'make suites  run the tests of PnetCDF, HDF5, ROMIO and MPICH over unisono; ARGS="--only WORD" for some'
 	@echo 'make setup   check what the tests need, and install it where that is possible; the other commands need less'
 	@echo 'make bench   measure the events per second of the simulator'
 	@echo 'make bench-mpi   compare MPI-IO by Unisono with that of MPICH and Open MPI; ARGS=--quick for a short run'
@@ -30,6 +31,11 @@ test:
 	@scripts/setup system
 	@scripts/setup python & setup=$$!; cargo x lint || { kill $$setup; exit 1; }; wait $$setup
 	@cargo x test
+
+# Their sources come from Debian; programs and logs are in target/suites.
+suites: setup
+	@scripts/install --prefix "$(abspath $(TARGET))/suites/installed"
+	@scripts/suites --prefix "$(abspath $(TARGET))/suites/installed" $(ARGS)
 
 setup:
 	@scripts/setup

@@ -8,6 +8,7 @@ mod mpi4py;
 mod names;
 mod newcomer;
 mod record;
+mod suites;
 
 use mpi::{Family, Servers, done, ended, prefix, root};
 use std::path::PathBuf;
