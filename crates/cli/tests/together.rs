@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bench;
+mod bounds;
 mod collectives;
 mod damage;
 mod direct;

@@ -188,6 +188,14 @@ pub(crate) fn gone(pid: u32) {
     until(&format!("process {pid} ends"), || (!is_running(pid)).then_some(()));
 }
 
+/// Memory that a process takes: its resident size.
+pub(crate) fn resident_bytes(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.expect("the system tells it") << 10
+}
+
 /// Processor time that a process has used, in ticks of the system's clock.
 pub(crate) fn processor_ticks(pid: u32) -> u64 {
     let fields = stat(pid).expect("the process runs");
