@@ -43,6 +43,20 @@ fn rows(ended: &Ended) -> Vec<Value> {
 }
 
 #[test]
+fn machines_that_are_too_large_are_refused_at_once() {
+    // Proves: a scenario that would take gigabytes is refused with the limit and its keys, before
+    // it takes them, as are too many trials; it can be explained nevertheless.
+    let place = Place::new();
+    let size = "--machine tr94 --pattern rc --strategy disk-directed --size 256KiB";
+    let large = format!("{size} --servers 1000000 --trials 1");
+    let limit = ["1000016 nodes", "the limit is 4 GiB", "clients and servers"];
+    sim(&place, &large).refused(USAGE, &limit);
+    sim(&place, &format!("{large} --explain")).done();
+    let many = format!("{size} --trials 1048576 --pattern rb,rc");
+    sim(&place, &many).refused(USAGE, &["2097152 trials", "1048576"]);
+}
+
+#[test]
 fn what_is_explained_gives_the_same_results() {
     // Proves: a file, the options that say the same, and what `--explain` prints of either give
     // equal rows, digests included.

@@ -9,6 +9,7 @@
 //! - Ranks meet only in messages and in files, so that a replay waits where the program waited.
 
 mod collective;
+mod extents;
 mod meeting;
 mod rank;
 mod requests;

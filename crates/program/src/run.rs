@@ -1,6 +1,7 @@
 //! A program and the run of one of its ranks.
 
 use crate::collective::{Step, steps_of};
+use crate::extents::moved_extents;
 use crate::rank::{Manner, OpenedFile, Rank, Stream, Transfer};
 use crate::requests::Requests;
 use crate::streams::{Known, communicators, synchronous_receives};
@@ -180,6 +181,13 @@ impl Program {
             }
         }
         existing
+    }
+
+    /// Upper bound of the bytes of all files that are moved: for each file those from the first to
+    /// the last byte that a transfer reaches, or all that it had if caches hold it.
+    pub fn moved_extent_bytes(&self) -> u64 {
+        let warm = self.existing_files().into_values().filter(|_| self.has_warm_files);
+        warm.fold(moved_extents(&self.ranks), u64::saturating_add)
     }
 
     /// Number of events of all ranks.

@@ -15,6 +15,7 @@ mod demerit;
 mod disk;
 mod fitted;
 mod machine;
+mod memory;
 pub mod models;
 mod names;
 mod network_name;

@@ -65,9 +65,8 @@ pub struct Scenario {
     pub availability: bool,
 }
 
-/// Largest number of pairs of a client and a server. A collective transfer holds its message from
-/// each participant to each server in memory, for all pairs at once: about a gigabyte at this
-/// number.
+/// Largest number of pairs of a client and a server. The [estimate](crate::memory) of the memory
+/// refuses fewer pairs where each is a connection.
 const PAIRS_MAX: u64 = 1 << 24;
 
 impl Default for Scenario {
@@ -101,6 +100,12 @@ impl Default for Scenario {
         }
     }
 }
+
+/// Servers up to which clients connect to all of them at their beginning, as those of a real
+/// machine do. With more servers, each client connects to those that it needs, and one opens the
+/// file for all. In both cases the timed part begins after that. (Servers that direct a transfer
+/// connect to clients within the timed part; on a simulated machine this takes no time.)
+pub(crate) const CONNECTED_AT_ONCE_MAX: u32 = 64;
 
 /// Largest value of any count in a scenario: the nodes of the network.
 pub(crate) const NODES_MAX: u64 = 1 << 20;
@@ -149,6 +154,17 @@ impl Scenario {
                 "choose a smaller block, or a disk without such a buffer",
             ),
             _ => Ok(()),
+        }
+    }
+
+    /// Bytes of the cache of each server.
+    pub(crate) fn server_cache_bytes(&self) -> u64 {
+        match self.machine.cache_bytes {
+            0 => u64::from(self.machine.cache_blocks_per_client_and_disk)
+                .saturating_mul(self.clients.into())
+                .saturating_mul(self.disks_per_server.into())
+                .saturating_mul(self.block_bytes),
+            bytes => bytes,
         }
     }
 

@@ -7,7 +7,8 @@
 use interface::Strategy;
 use policy::{ClientCacheSpec, Level, Nested, OwnPart, WritePolicy};
 use program::Program;
-use simulate::{Machine, ProgramOutcome, Scenario, simulate_program};
+use simulate::{Machine, Point, ProgramOutcome, Scenario, simulate_points, simulate_program};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use trace::{
     BtioClass, BtioMode, BtioProgram, Collective, Communicator, Direction, Event, FileNumber,
@@ -95,6 +96,45 @@ fn a_synchronous_send_waits_for_its_receiver() {
     ];
     let outcome = run(&scenario(1), ranks);
     assert!((0.2..0.202).contains(&outcome.seconds), "{}", outcome.seconds);
+}
+
+#[test]
+fn a_program_of_too_many_blocks_is_refused_before_it_runs() {
+    // Proves: the blocks that a program moves count, not the size of the scenario's file, and the
+    // error names the key; all points are checked before the first runs.
+    let transfer = Operation::Transfer {
+        file: FileNumber(0),
+        direction: Direction::Write,
+        is_collective: false,
+        part: Some(PartNumber(0)),
+        shift: 1 << 20,
+        request: None,
+    };
+    let open = Operation::Open {
+        file: FileNumber(0),
+        communicator: Communicator(0),
+        creates: true,
+        is_fresh: true,
+        bytes: 0,
+    };
+    let close = Operation::Close { file: FileNumber(0) };
+    let rank = |bytes: u64| RankTrace {
+        parts: vec![OwnPart::contiguous(0, bytes)],
+        ..rank_of(1, [&open, &transfer, &close].map(|it| event(0, it.clone())).to_vec())
+    };
+    let program = |bytes: u64| Arc::new(Program::new(vec![rank(bytes)]).unwrap());
+    let bytewise = Scenario { block_bytes: 1, ..scenario(2) };
+    let mut bytewise = Scenario { strategy: Strategy::Caching, ..bytewise };
+    bytewise.machine.cache_bytes = 1 << 30;
+    let refused = simulate_program(&bytewise, &program(16 << 20), 1).unwrap_err();
+    assert!(refused.cause.contains("16777216 blocks in the caches of servers"), "{refused}");
+    assert!(refused.help.contains("block"), "{refused}");
+    simulate_program(&bytewise, &program(100), 1).expect("a hundred blocks fit");
+    let point = |scenario: &Scenario| Point { values: Vec::new(), scenario: scenario.clone() };
+    let points = [point(&scenario(2)), point(&bytewise)];
+    let none_begins = |_| -> ControlFlow<()> { panic!("no point may run") };
+    let refused = simulate_points(&points, &program(16 << 20), Some(1), &none_begins).unwrap_err();
+    assert!(refused.cause.contains("16777216 blocks"), "{refused}");
 }
 
 /// Ranks that write one file by records of 512 bytes each in turn, and read it again.

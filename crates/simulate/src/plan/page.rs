@@ -32,6 +32,16 @@ An unknown key, an invalid value and an impossible machine are refused, with the
 `--set KEY=VALUE` also changes a parameter. Results list the changes from the preset: `changed` in
 JSON.
 
+**Limits.** A trial is refused before it takes memory if it may take more than 4 GiB, with the
+largest part of the memory and the keys that it follows from; `--jobs` trials run at the same time.
+The estimate has 10 KiB for each client and server, 2 KiB for a disk, 1 KiB for a client and a
+server that are connected, 640 bytes for a block in a cache and 1 KiB for a request under way:
+[memory.rs](../crates/simulate/src/memory.rs). A machine of 4,096 clients and 512 servers fits with
+every strategy. There are at most 1,048,576 clients and servers together, as many disks, 65,536
+clients, 16,777,216 pairs of a client and a server, 4,096 cases and 1,048,576 trials of all cases.
+The same estimate is made of each point of `what-if`, with the bytes of the files that the program
+of the trace moves.
+
 This page is made from the same table as `--explain`. `cargo x scenarios-page` writes it again, and
 a test fails when it is out of date. Papers are named as in [validation.md](validation.md).
 ";

@@ -8,6 +8,9 @@ use interface::UserError;
 use policy::Pattern;
 use std::collections::BTreeMap;
 
+/// Largest number of cases of a plan.
+const CASES_MAX: usize = 4096;
+
 /// Cases to simulate: every pattern with every record size by every strategy. The plan records the
 /// origin of each value.
 #[derive(Clone, Debug)]
@@ -67,6 +70,19 @@ impl SimulationPlan {
     }
 
     pub(super) fn check(&self) -> Result<(), UserError> {
+        let lists = [self.patterns.len(), self.records.len(), self.strategies.len()];
+        let cases = lists.iter().try_fold(1_usize, |cases, list| cases.checked_mul(*list));
+        if cases.is_none_or(|cases| cases > CASES_MAX) {
+            let [patterns, records, strategies] = lists;
+            return Err(UserError::usage(
+                "there are too many cases",
+                format!(
+                    "{patterns} patterns, {records} records and {strategies} strategies have more \
+                     than {CASES_MAX} combinations"
+                ),
+                "give shorter lists of pattern, record or strategy",
+            ));
+        }
         self.scenarios().iter().try_for_each(Scenario::check)
     }
 

@@ -241,6 +241,11 @@ fn machines_that_cannot_be_are_refused() {
     assert!(refused("clients = 65537").help.contains("65536 clients"));
     assert!(refused("clients = 8192\nservers = 4096").help.contains("16777216 pairs"));
     assert!(plan_of("clients = 65536", Vec::new()).is_ok());
+    let many = |records: usize| format!("record = [{}]", vec!["8"; records].join(", "));
+    assert!(plan_of(&many(682), Vec::new()).is_ok(), "of two patterns and three strategies");
+    let said = refused(&many(683));
+    assert!(said.cause.contains("more than 4096 combinations"), "{said}");
+    assert!(said.help.contains("pattern, record or strategy"), "{said}");
     assert!(refused("servers = 1048576\ndisks-per-server = 2").cause.contains("1048576"));
 }
 

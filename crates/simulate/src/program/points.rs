@@ -1,6 +1,6 @@
 //! Points of a what-if: a program on every combination of the values that a user lists.
 
-use super::run::{ProgramOutcome, simulate_program};
+use super::run::{ProgramOutcome, check_program, simulate_program};
 use crate::own_models::OwnModels;
 use crate::plan::{Setting, SimulationPlan};
 use crate::scenario::Scenario;
@@ -82,13 +82,16 @@ pub fn points(
 /// points done, and ends the simulation with [`ControlFlow::Break`].
 ///
 /// # Errors
-/// The failure of the first point that fails, in their order.
+/// A point that makes no sense or may take too much memory; else the failure of the first point
+/// that fails, in their order.
 pub fn simulate_points(
     points: &[Point],
     program: &Arc<Program>,
     jobs: Option<usize>,
     progress: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
 ) -> Result<Vec<ProgramOutcome>, UserError> {
+    // All points are refused or none, before the first takes its time.
+    points.iter().try_for_each(|point| check_program(&point.scenario, program))?;
     let processors = || std::thread::available_parallelism().map_or(1, NonZero::get);
     let jobs = jobs.unwrap_or_else(processors).clamp(1, points.len().max(1));
     let (next, is_stopped) = (AtomicUsize::new(0), AtomicBool::new(false));

@@ -2,6 +2,7 @@
 
 use super::mailbox::Mailbox;
 use super::rank::SimulatedRank;
+use crate::memory;
 use crate::scenario::Scenario;
 use crate::trials::{config, servers};
 use filesystem::{BufferPool, Client, Fault};
@@ -68,8 +69,8 @@ fn run(
     seed: u64,
     engine: Engine,
 ) -> Result<ProgramOutcome, UserError> {
-    let scenario = Scenario { clients: program.ranks(), ..scenario.clone() };
-    scenario.check()?;
+    let scenario = of_program(scenario, program);
+    check_program(&scenario, program)?;
     let config = config::config(&scenario, seed)?;
     let machine = Machine::<Phantom>::new(engine.clone(), &config).map_err(|error| {
         UserError::usage(
@@ -84,6 +85,21 @@ fn run(
     drop(tasks);
     engine.shut_down();
     ended
+}
+
+/// Scenario with a client for each rank of a program.
+fn of_program(scenario: &Scenario, program: &Program) -> Scenario {
+    Scenario { clients: program.ranks(), ..scenario.clone() }
+}
+
+/// Refuses a scenario that makes no sense, or on which the program may take too much memory.
+///
+/// # Errors
+/// Names the keys to change.
+pub(crate) fn check_program(scenario: &Scenario, program: &Program) -> Result<(), UserError> {
+    let scenario = of_program(scenario, program);
+    scenario.check()?;
+    memory::check_program(&scenario, program.moved_extent_bytes())
 }
 
 /// State that all ranks share.

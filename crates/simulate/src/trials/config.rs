@@ -1,5 +1,6 @@
 //! Configuration of the simulated machine, and of each server on it, from a scenario.
 
+use crate::memory;
 use crate::scenario::Scenario;
 use filesystem::collective::Strategy;
 use filesystem::{RosterCache, ServerConfig};
@@ -16,6 +17,7 @@ impl Scenario {
     /// Fails when the scenario makes no sense.
     pub fn machine_config(&self, seed: u64) -> Result<MachineConfig, UserError> {
         self.check()?;
+        memory::check(self)?;
         config(self, seed)
     }
 
@@ -76,17 +78,10 @@ pub(crate) fn config(scenario: &Scenario, seed: u64) -> Result<MachineConfig, Us
 /// Returns the configuration of server number `id` of a scenario.
 pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> ServerConfig {
     let machine = &scenario.machine;
-    let cache_bytes = match machine.cache_bytes {
-        0 => u64::from(machine.cache_blocks_per_client_and_disk)
-            .saturating_mul(scenario.clients.into())
-            .saturating_mul(scenario.disks_per_server.into())
-            .saturating_mul(scenario.block_bytes),
-        bytes => bytes,
-    };
     ServerConfig {
         id: ServerId(id),
         servers: scenario.servers,
-        cache_bytes,
+        cache_bytes: scenario.server_cache_bytes(),
         dirty_percent: machine.cache_dirty_percent,
         buffers_per_disk: machine.buffers_per_disk,
         // The papers' machines have as many buffers as their transfers take.

@@ -2,6 +2,7 @@
 //! the trials of one long scenario.
 
 use super::trial::{Trial, combine_trials, simulate_trial};
+use crate::memory;
 use crate::scenario::Scenario;
 use filesystem::collective::Strategy;
 use interface::{ExitCode, Report, SIM_SCHEMA, UserError};
@@ -23,6 +24,9 @@ pub type Observer<'a> = dyn Fn(Progress) -> ControlFlow<()> + Sync + 'a;
 
 /// A trial: the index of its case, and its number there.
 pub(super) type TrialId = (usize, u32);
+
+/// Largest number of trials of all cases of a run. Their results take 200 bytes each.
+const TRIALS_MAX: u64 = 1 << 20;
 
 /// State shared by the threads. `T` is the result of a trial.
 struct State<T> {
@@ -72,11 +76,30 @@ pub fn simulate_trials(
     jobs: usize,
     observer: &Observer<'_>,
 ) -> Result<Vec<Vec<Trial>>, UserError> {
-    scenarios.iter().try_for_each(Scenario::check)?;
+    for scenario in scenarios {
+        scenario.check()?;
+        memory::check(scenario)?;
+    }
+    check_number(scenarios)?;
     let mut trials: Vec<TrialId> = trials_of(scenarios.iter());
     trials.sort_by_cached_key(|(index, _)| work_of(&scenarios[*index]));
     let run = |(index, number): TrialId| simulate_trial(&scenarios[index], number);
     run_trials((scenarios.len(), trials), jobs, observer, run)
+}
+
+/// Refuses more trials than results can be held of.
+pub(super) fn check_number<'a>(
+    scenarios: impl IntoIterator<Item = &'a Scenario>,
+) -> Result<(), UserError> {
+    let trials: u64 = scenarios.into_iter().map(|scenario| u64::from(scenario.trials)).sum();
+    if trials <= TRIALS_MAX {
+        return Ok(());
+    }
+    Err(UserError::usage(
+        "there are too many trials",
+        format!("all cases together have {trials} trials, and the limit is {TRIALS_MAX}"),
+        "choose fewer trials, or shorter lists of pattern, record or strategy",
+    ))
 }
 
 /// Returns every trial of some scenarios.

@@ -3,7 +3,7 @@
 use super::availability::{Period, availability_of};
 use super::verify::{Verify, verify};
 use super::{config, servers};
-use crate::scenario::Scenario;
+use crate::scenario::{CONNECTED_AT_ONCE_MAX, Scenario};
 use filesystem::collective::{Strategy, Transfer};
 use filesystem::{Client, Fault, Group, NewFile};
 use interface::Availability;
@@ -55,12 +55,6 @@ struct Start {
 
 /// The name of the one file of a trial.
 const FILE: &str = "matrix";
-
-/// Servers up to which clients connect to all of them at their beginning, as those of a real
-/// machine do. With more servers, each client connects to those that it needs, and one opens the
-/// file for all. In both cases the timed part begins after that. (Servers that direct a transfer
-/// connect to clients within the timed part; on a simulated machine this takes no time.)
-const CONNECTED_AT_ONCE_MAX: u32 = 64;
 
 /// Timeout of members that wait for one another. They start together, so any value will do.
 const JOIN_TIMEOUT: Duration = Duration::from_ms(60_000);

@@ -2,6 +2,7 @@
 
 use super::config;
 use super::run::run_trial;
+use crate::memory;
 use crate::names::PayloadName;
 use crate::scenario::Scenario;
 use interface::Availability;
@@ -59,6 +60,7 @@ pub(crate) fn simulate_trial_recorded(
 
 fn run(scenario: &Scenario, number: u32, engine: Engine) -> Result<Trial, UserError> {
     let access = scenario.access()?;
+    memory::check(scenario)?;
     let seed = scenario.seed.wrapping_add(u64::from(number));
     let started = Instant::now();
     let outcome = match scenario.payload {

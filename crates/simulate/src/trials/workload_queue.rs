@@ -1,6 +1,6 @@
 //! Trials of many workloads on all processors of this machine.
 
-use super::queue::{Progress, run_trials, trials_of};
+use super::queue::{Progress, check_number, run_trials, trials_of};
 use super::workload_run::simulate_workload;
 use crate::scenario::Scenario;
 use crate::workload::{Workload, WorkloadTrial};
@@ -18,6 +18,7 @@ pub fn simulate_workloads(
     jobs: usize,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Vec<Vec<WorkloadTrial>>, UserError> {
+    check_number(cases.iter().map(|(scenario, _)| scenario))?;
     let mut trials = trials_of(cases.iter().map(|(scenario, _)| scenario));
     trials.reverse();
     let observer = |now: Progress| {

@@ -3,6 +3,7 @@
 use super::config;
 use super::servers;
 use super::verify::Verify;
+use crate::memory;
 use crate::scenario::Scenario;
 use crate::workload::{Workload, WorkloadStep, WorkloadTrial};
 use filesystem::collective::{Strategy, Transfer};
@@ -58,6 +59,7 @@ pub fn simulate_workload(
         scenario.file_bytes = bytes;
     }
     scenario.check()?;
+    memory::check(&scenario)?;
     let refused = |cause: String, help: &str| {
         Err(UserError::usage("this workload cannot be simulated", cause, help))
     };
