@@ -7,7 +7,7 @@
 
 use crate::data::remember;
 use crate::durable::{cannot_write, replace};
-use crate::leftovers::end_leftovers;
+use crate::leftovers::{end_leftovers, lock_holders};
 use crate::private;
 use crate::process_name::end_of;
 use client::{CLIENTS_DIRECTORY, Instance, InstanceFile, for_each_at_once, server_answers};
@@ -49,17 +49,29 @@ pub(crate) fn lock(instance: &Instance) -> Result<Starting, UserError> {
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                 std::thread::sleep(LOCK_PAUSE);
             }
-            Err(TryLockError::WouldBlock) => {
-                return Err(UserError::new(
-                    ExitCode::Failed,
-                    format!("the instance at {} is in use", instance.directory().display()),
-                    "another command has been starting or stopping its servers for minutes",
-                    "wait for the other command, or end it",
-                ));
-            }
+            Err(TryLockError::WouldBlock) => return Err(in_use(instance)),
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
     }
+}
+
+/// Error of an instance that another command has been starting or stopping for too long.
+fn in_use(instance: &Instance) -> UserError {
+    let pids = lock_holders(instance.directory());
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    let (process, help) = match &pids[..] {
+        [] => ("another command".to_owned(), "wait for the other command, or end it".to_owned()),
+        pids => (
+            format!("process {}", pids.join(", ")),
+            format!("wait for it, or end it: kill -9 {}", pids.join(" ")),
+        ),
+    };
+    UserError::new(
+        ExitCode::Failed,
+        format!("the instance at {} is in use", instance.directory().display()),
+        format!("{process} has been starting or stopping its servers for minutes"),
+        help,
+    )
 }
 
 /// Name of the instance's data directory, where many instances have theirs. It does not reveal the
@@ -145,4 +157,23 @@ pub(crate) fn write(instance: &Instance, file: &InstanceFile) -> Result<(), User
     let path = instance.directory().join("instance.json");
     let text = serde_json::to_vec_pretty(file).unwrap_or_default();
     replace(&path, &text).map_err(|error| cannot_write(&path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: a command that holds an instance for too long is named, with what to do.
+    use super::*;
+
+    #[test]
+    fn the_holder_of_an_instance_is_named() {
+        let room = tempfile::tempdir().expect("a test must have room");
+        let instance = Instance::at(room.path());
+        let held = lock(&instance).expect("nobody else holds it");
+        let error = in_use(&instance);
+        let own = std::process::id();
+        assert!(error.cause.contains(&format!("process {own} has been")), "{error:?}");
+        assert!(error.help.contains(&format!("kill -9 {own}")), "{error:?}");
+        drop(held);
+        assert!(in_use(&instance).cause.contains("another command"));
+    }
 }

@@ -72,23 +72,39 @@ fn is_locked(path: &Path) -> bool {
 
 /// Processes of this user that hold one of these logs locked.
 fn holders(logs: &[PathBuf]) -> Vec<Holder> {
-    if logs.is_empty() {
+    holders_by(logs, |pid| vec![PathBuf::from(format!("/proc/{pid}/fd/2"))])
+}
+
+/// Process ids of the processes of this user that hold a file or directory locked.
+pub(crate) fn lock_holders(path: &Path) -> Vec<u32> {
+    let all = |pid| {
+        let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    holders_by(&[path.to_owned()], all).iter().map(|holder| holder.pid).collect()
+}
+
+/// Processes of which one of the `descriptors` is one of these files, and locked.
+fn holders_by(files: &[PathBuf], descriptors: impl Fn(u32) -> Vec<PathBuf>) -> Vec<Holder> {
+    if files.is_empty() {
         return Vec::new();
     }
     let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    let logs: Vec<(u64, u64)> = logs.iter().filter_map(|log| identity(log)).collect();
-    let holds = |pid: u32| {
-        let log = identity(Path::new(&format!("/proc/{pid}/fd/2")));
-        // Others may have the log open to read it.
-        let lock = || fs::read_to_string(format!("/proc/{pid}/fdinfo/2")).unwrap_or_default();
-        log.is_some_and(|log| logs.contains(&log)) && lock().contains("FLOCK")
+    let files: Vec<(u64, u64)> = files.iter().filter_map(|file| identity(file)).collect();
+    let is_lock = |pid: u32, descriptor: &PathBuf| {
+        let number = descriptor.file_name().unwrap_or_default().display();
+        // Others may have the file open to read it.
+        let locks = || fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}"));
+        identity(descriptor).is_some_and(|file| files.contains(&file))
+            && locks().is_ok_and(|locks| locks.contains("FLOCK"))
     };
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let holder = |pid: u32| {
         let process = ProcessEnd::of(pid)?;
         // Looked at after the handle was taken: from then on no other process can have its id.
-        holds(pid).then_some(Holder { pid, process })
+        let holds = descriptors(pid).iter().any(|descriptor| is_lock(pid, descriptor));
+        holds.then_some(Holder { pid, process })
     };
     pids.filter_map(holder).collect()
 }
@@ -180,6 +196,7 @@ mod tests {
         let mut reader = sleeper(open.into());
         assert!(log().is_err(), "it is locked");
         assert_eq!(leftovers(&instance), [holder.id()]);
+        assert_eq!(lock_holders(&instance.log_path(0)), [holder.id()]);
         ProcessEnd::of(holder.id()).expect("it runs").signal(Signal::STOP);
         assert_eq!(end_leftovers(&instance).ok(), Some(1));
         assert!(!holder.wait().expect("it is a child").success());
