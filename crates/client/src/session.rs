@@ -1,12 +1,13 @@
 //! A session: one client process that uses the files of an instance.
 
 use crate::instance::{Instance, ServerEntry};
+use crate::library::ConnectionOptions;
 use crate::parallel::for_each_at_once;
 use filesystem::{Client, Costs, Fault};
 use interface::UserError;
 use policy::Stripe;
 use std::collections::BTreeMap;
-use units::ServerId;
+use units::{Duration, ServerId};
 use wire::ServerStatus;
 use world::Address;
 use world_real::{NodeConfig, RealWorld, run};
@@ -100,7 +101,9 @@ impl Session {
         let node = self.instance.client_node(&file.servers)?;
         let looked = run(async {
             let (world, servers) = (open(node)?, addresses(&file.servers));
-            act(&Client::connect_to_some(world, &servers, Costs::FREE).await).await
+            let client = Client::connect_to_some(world, &servers, Costs::FREE).await;
+            client.watch(timeout());
+            act(&client).await
         });
         looked.map_err(|fault| UserError::of_fault(what, &fault))
     }
@@ -146,19 +149,27 @@ fn ask_one<R>(
 
 /// Connects a client to all `servers`.
 async fn connect(servers: &[ServerEntry], node: NodeConfig) -> Result<Client<RealWorld>, Fault> {
-    connect_from(open(node)?, servers).await
+    connect_from(open(node)?, servers, (timeout(), timeout())).await
+}
+
+/// Time-out of calls that have no options of their own. A wrong setting is reported where programs
+/// connect.
+fn timeout() -> Duration {
+    ConnectionOptions::from_environment().unwrap_or_default().timeout()
 }
 
 fn open(node: NodeConfig) -> Result<RealWorld, Fault> {
     RealWorld::open(node).map_err(|error| Fault::TransferFailed { cause: error.to_string() })
 }
 
-/// Connects a client in `world` to all `servers`.
+/// Connects a client in `world` to all `servers`, each within the first of two times, and watches
+/// its peers with the other.
 pub async fn connect_from(
     world: RealWorld,
     servers: &[ServerEntry],
+    limits: (Duration, Duration),
 ) -> Result<Client<RealWorld>, Fault> {
-    Client::connect(world, &addresses(servers), Costs::FREE).await
+    Client::connect_watched(world, &addresses(servers), Costs::FREE, limits).await
 }
 
 fn addresses(servers: &[ServerEntry]) -> Vec<Address> {

@@ -7,6 +7,7 @@ mod client;
 pub mod collective;
 mod costs;
 mod line_locks;
+mod liveness;
 mod scale;
 mod server;
 mod signal;

@@ -1,5 +1,5 @@
-//! Proves, for any combination of crashes, torn and lost writes, slow and failing disks, lost
-//! connections and killed clients:
+//! Proves, for any combination of crashes, torn and lost writes, slow and failing disks, lost and
+//! cut connections, stopped servers, killed and stopped clients:
 //! - Every operation soon ends, by success or by a fault that names the cause.
 //! - Data that a sync has acknowledged is there after any crash, byte for byte.
 //! - No read returns a value that was never written there.
@@ -19,7 +19,8 @@ mod team;
 
 use crate::support;
 use model::{GRACE, Model};
-use std::cell::RefCell;
+use plan::SILENT_MAX;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use support::{Cluster, Numbers, Shape, Start, address, fast_disk, for_each_seed, start_server};
@@ -36,17 +37,21 @@ const SEEDS: u64 = 5000;
 const ROUNDS: u64 = 14;
 
 /// Events that must occur in a worthwhile hunt.
-const WANTED: [&str; 13] = [
+const WANTED: [&str; 17] = [
     "crash of a client",
     "crash of a server",
     "cut",
+    "cut of a connection",
     "failing disk",
     "fault: a client left",
     "fault: a disk failed",
     "fault: a server left",
+    "fault: a server stalled",
     "lost connection",
     "restart",
     "slow disk",
+    "stop of a client",
+    "stop of a server",
     "sync",
     "write",
     "write with sync",
@@ -64,6 +69,8 @@ pub(crate) struct Run {
     pub(crate) turn_bytes: u64,
     /// Nodes that a fault may name so far.
     pub(crate) blamed: RefCell<Blamed>,
+    /// End of the last silence. Operations that failed before may still take effect until then.
+    pub(crate) silent_until: Cell<Instant>,
     servers: RefCell<Vec<TaskHandle>>,
     /// Number of occurrences of each kind of event.
     pub(crate) counts: RefCell<BTreeMap<&'static str, u64>>,
@@ -72,9 +79,18 @@ pub(crate) struct Run {
 /// Causes that a fault may name.
 #[derive(Default, Debug)]
 pub(crate) struct Blamed {
-    /// Nodes that crashed or lost a connection.
+    /// Nodes that crashed, lost a connection, or are silent.
     left: BTreeSet<u32>,
+    /// Nodes that stopped, or one of whose connections was cut.
+    silent: BTreeSet<u32>,
     failed: BTreeSet<u32>,
+}
+
+impl Blamed {
+    fn go_silent(&mut self, nodes: &[u32]) {
+        self.left.extend(nodes);
+        self.silent.extend(nodes);
+    }
 }
 
 impl Run {
@@ -94,6 +110,7 @@ impl Run {
         let blamed = self.blamed.borrow();
         let is_just = match fault {
             Fault::ServerLeft { server, .. } => blamed.left.contains(&server.0),
+            Fault::ServerStalled { server, .. } => blamed.silent.contains(&server.0),
             Fault::DiskFailed { server, .. } => blamed.failed.contains(&server.0),
             // A member that got a fault leaves its group.
             Fault::ClientLeft { .. } => !blamed.left.is_empty() || !blamed.failed.is_empty(),
@@ -101,6 +118,7 @@ impl Run {
         };
         self.count(match fault {
             Fault::ServerLeft { .. } => "fault: a server left",
+            Fault::ServerStalled { .. } => "fault: a server stalled",
             Fault::DiskFailed { .. } => "fault: a disk failed",
             _ => "fault: a client left",
         });
@@ -118,6 +136,9 @@ impl Run {
             Disruption::DiskFails { .. } => "failing disk",
             Disruption::Disconnect { .. } => "lost connection",
             Disruption::DiskIsSlow { .. } => "slow disk",
+            Disruption::Stop { node } if node >= self.shape.servers => "stop of a client",
+            Disruption::Stop { .. } => "stop of a server",
+            Disruption::Cut { .. } => "cut of a connection",
         });
         let (mut model, mut blamed) = (self.model.borrow_mut(), self.blamed.borrow_mut());
         match what {
@@ -144,6 +165,20 @@ impl Run {
                 (0..model.files.len()).for_each(|file| model.disturb(file, now));
             }
             Disruption::DiskIsSlow { .. } => {}
+            Disruption::Stop { node } => {
+                blamed.go_silent(&[node]);
+                self.silent_until.set(now + SILENT_MAX);
+                if node >= self.shape.servers {
+                    let client = node - self.shape.servers;
+                    self.teams.iter().for_each(|team| team.borrow_mut().lose(client));
+                }
+                (0..model.files.len()).for_each(|file| model.disturb(file, now));
+            }
+            Disruption::Cut { nodes: (one, other) } => {
+                blamed.go_silent(&[one, other]);
+                self.silent_until.set(now + SILENT_MAX);
+                (0..model.files.len()).for_each(|file| model.disturb(file, now));
+            }
         }
     }
 }
@@ -208,6 +243,7 @@ fn hunt(seed: u64) -> BTreeMap<&'static str, u64> {
         model: RefCell::new(model),
         teams,
         blamed: RefCell::default(),
+        silent_until: Cell::new(Instant::START),
         servers: RefCell::default(),
         counts: RefCell::default(),
     });

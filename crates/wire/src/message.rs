@@ -237,6 +237,12 @@ pub enum Request {
         /// false, a later recorded time stays.
         is_set: bool,
     },
+    /// Asks the server to ping the clients that it waits for, and to disconnect those that are
+    /// silent. Its other requests may wait for them.
+    Probe {
+        /// Silence after which a client counts as stopped, in milliseconds.
+        silence_ms: u64,
+    },
 }
 
 /// Caching: request for bytes of one block.

@@ -214,6 +214,7 @@ pinned!(request: Request {
         Request::SetModified { file: FILE, modified: TIME }, "27 | 09 ac 02";
     Request::RecordModified { .. },
         Request::RecordModified { file: FILE, modified: TIME, is_set: true }, "28 | 09 ac 02 01";
+    Request::Probe { .. }, Request::Probe { silence_ms: 300 }, "29 | ac 02";
 });
 
 pinned!(reply: Reply {

@@ -216,6 +216,19 @@ impl Network for RealWorld {
     fn disconnect(&self, peer: PeerId) {
         self.shared.node.peers.disconnect(peer);
     }
+
+    async fn ping(&self, peer: PeerId) -> Result<(), NetworkError> {
+        let pinged = self.shared.node.peers.ping(peer).await;
+        pinged.map_err(|cause| NetworkError::Departed { peer, cause })
+    }
+
+    fn moved_bytes(&self, peer: PeerId) -> u64 {
+        self.shared.node.peers.moved_bytes(peer)
+    }
+
+    fn awaited_peers(&self) -> Vec<PeerId> {
+        self.shared.node.peers.awaited()
+    }
 }
 
 impl OneSided for RealWorld {

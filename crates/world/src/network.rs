@@ -137,6 +137,22 @@ pub trait Network: Payloads {
     /// Ends a connection; the other side receives [`Incoming::Departed`]. This side receives
     /// nothing more over it, not even messages that have arrived.
     fn disconnect(&self, peer: PeerId);
+
+    /// Asks the node of a peer for a sign of life, and waits for it. The node answers without its
+    /// program, even while that computes. A process that is stopped does not answer, and neither
+    /// does a host that cannot be reached.
+    ///
+    /// # Errors
+    /// [`NetworkError::Departed`] when the connection has ended, or ends meanwhile.
+    fn ping(&self, peer: PeerId) -> impl Future<Output = Result<(), NetworkError>>;
+
+    /// Returns the number of bytes that have moved over a connection in either direction, as far as
+    /// this node knows. While it grows, the peer lives.
+    fn moved_bytes(&self, peer: PeerId) -> u64;
+
+    /// Returns the peers that this node waits for in the network itself: for the end of a one-sided
+    /// transfer, of an exposure or withdrawal, or for room for messages to them.
+    fn awaited_peers(&self) -> Vec<PeerId>;
 }
 
 /// Error of a message or connection.

@@ -26,7 +26,8 @@ pub trait OneSided: Payloads {
     fn expose_to_all(&self, memory: &Self::Memory) -> impl Future<Output = RegionId>;
 
     /// Ends all access under that name, even if the future is dropped. When the future completes,
-    /// nothing lands any more.
+    /// nothing from a connected peer lands any more. It does not wait for peers that have left:
+    /// where one of them may still write the memory, that is not reused before it cannot.
     fn withdraw(&self, region: RegionId) -> impl Future<Output = ()>;
 
     /// memput: writes pieces of `source` into the peer's region. When it returns, they are in

@@ -70,7 +70,7 @@ impl ConnectionOptions {
     }
 
     /// The time-out as the file system counts time.
-    pub(super) fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         let nanoseconds = self.timeout.as_nanos().min(u128::from(u64::MAX / 4));
         Duration::from_ns(nanoseconds as u64)
     }
@@ -97,7 +97,7 @@ pub(super) struct Inner {
 /// State of a connection on the I/O thread.
 struct Local {
     operations: Scope<RealWorld, Infallible>,
-    /// Tasks that wait for operations: requests for buffers, and the watch on silent servers.
+    /// Tasks that wait for operations: requests for buffers.
     others: Scope<RealWorld, Infallible>,
     shared: Rc<Shared>,
 }
@@ -322,14 +322,9 @@ async fn connect(
 ) -> Result<Local, Fault> {
     let world = RealWorld::open(node)
         .map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
-    let client = connect_from(world.clone(), servers).await?;
+    let client = connect_from(world.clone(), servers, (timeout, timeout)).await?;
     let pool = BufferPool::new(&client, pool_bytes).await?;
     let (operations, others) = (Scope::new(world.clone()), Scope::new(world));
-    let watched = client.clone();
-    others.spawn(async move {
-        watched.watch_servers(timeout).await;
-        Ok(())
-    });
     Ok(Local { operations, others, shared: Rc::new(Shared { client, pool }) })
 }
 

@@ -7,7 +7,7 @@ use filesystem::{Fault, Group, Membership, PeerCall, PeerTurn};
 use interface::UserError;
 use policy::OwnPart;
 use std::rc::Rc;
-use units::{ClientId, MIB};
+use units::{ClientId, Duration, MIB};
 use wire::FileRecord;
 use world::{Address, Network};
 use world_real::{RealMemory, RealWorld};
@@ -70,7 +70,10 @@ impl Peers {
             .into_iter()
             .map(|address| Address(String::from_utf8_lossy(&address).into()))
             .collect();
-        let client = connect_from(world, &servers).await?;
+        // A server that stops now is found before other members miss this one.
+        let timeout = membership.timeout();
+        let limit = Duration::from_ns(timeout.as_ns() / 4 * 3);
+        let client = connect_from(world, &servers, (limit, timeout)).await?;
         Group::join(client, self.number, membership.rank(), addresses, membership.timeout()).await
     }
 }

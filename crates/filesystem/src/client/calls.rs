@@ -96,6 +96,16 @@ impl<P> Calls<P> {
         silent.into_iter().collect()
     }
 
+    /// Returns the servers that owe an answer.
+    pub(crate) fn owing_servers(&self) -> BTreeSet<ServerId> {
+        let pending = self.pending.borrow();
+        pending
+            .iter()
+            .filter(|(_, call)| call.answer.is_none())
+            .map(|(_, call)| call.server)
+            .collect()
+    }
+
     /// Fails all calls to a server with `fault`, and later ones with `later`.
     fn server_fails(&self, server: ServerId, later: Fault, fault: &Fault) {
         self.left.borrow_mut().entry(server).or_insert(later);

@@ -231,13 +231,20 @@ impl<W: World> Group<W> {
 
     async fn connect_by(&self, member: ClientId, deadline: Instant) -> Result<PeerId, Fault> {
         let world = self.client.world();
+        let late = || {
+            let cause = "it did not join in time".to_owned();
+            Fault::ClientLeft { client: member, cause }
+        };
         loop {
-            match world.connect(&self.addresses[member.0 as usize]).await {
-                Ok(peer) => return Ok(peer),
-                Err(error) if world.now() >= deadline => {
+            let connected = pin!(world.connect(&self.addresses[member.0 as usize]));
+            match select(connected, pin!(world.sleep_until(deadline))).await {
+                Either::Left((Ok(peer), _)) => return Ok(peer),
+                Either::Left((Err(error), _)) if world.now() >= deadline => {
                     return Err(client_left(member, &error));
                 }
-                Err(_) => world.sleep(CONNECT_PAUSE).await,
+                Either::Left((Err(_), _)) => world.sleep(CONNECT_PAUSE).await,
+                // A process that has stopped answers no greeting.
+                Either::Right(_) => return Err(late()),
             }
             if let Some(broken) = self.why_broken() {
                 return Err(broken);
@@ -249,6 +256,13 @@ impl<W: World> Group<W> {
     fn why_broken(&self) -> Option<Fault> {
         let broken = self.client.mailbox().why_broken(self.number);
         broken.or_else(|| self.client.0.calls.first_left())
+    }
+
+    /// Waits until a member has propagated a failure, or a server has left.
+    pub(super) async fn until_broken(&self) -> Fault {
+        let mailbox = self.client.mailbox();
+        let left = || self.client.0.calls.first_left();
+        mailbox.until(|| mailbox.broken(self.number).or_else(left)).await
     }
 
     /// Number of the group among the groups of this client.

@@ -42,6 +42,8 @@ struct Members {
     /// Members that have greeted this client.
     joined: LiteMap<ClientId, PeerId>,
     tokens: SmallMap<TokenKey, Token>,
+    /// Member whose token this client waits for.
+    awaited: Option<ClientId>,
     /// Members that have left, with the cause.
     gone: BTreeMap<ClientId, String>,
     /// First member that left. Others may have left because of it.
@@ -178,6 +180,11 @@ impl Mailbox {
         self.changed.notify();
     }
 
+    /// Waits until `condition` returns a value after a change of this mailbox.
+    pub(crate) async fn until<T>(&self, condition: impl FnMut() -> Option<T>) -> T {
+        self.changed.until(condition).await
+    }
+
     /// Waits until one of `clients` has joined, and returns the first of several. Fails when
     /// `outside` returns a fault.
     pub(crate) async fn one_joined(
@@ -228,7 +235,20 @@ impl Mailbox {
             let heard = state.groups.get_mut(&group).and_then(|members| members.look_for(token));
             heard.or_else(|| outside().map(Err))
         };
+        if let Some(heard) = ask() {
+            return heard;
+        }
+        let _awaited = Awaited::new(self, group, token.2);
         self.changed.until(ask).await
+    }
+
+    /// Returns the connections to members whose tokens this client waits for.
+    pub(crate) fn owing_members(&self) -> Vec<PeerId> {
+        let state = self.state.borrow();
+        let owing = state.groups.values().filter_map(|members| {
+            members.awaited.and_then(|client| members.joined.get(&client).copied())
+        });
+        owing.collect()
     }
 
     /// Keeps failure messages of servers about a collective, as long as the returned value lives.
@@ -349,6 +369,32 @@ impl Members {
             return Some(Err(fault.clone()));
         }
         self.why_gone(token.2).map(Err)
+    }
+}
+
+/// Guard of a wait for the token of a member.
+struct Awaited<'a> {
+    mailbox: &'a Mailbox,
+    group: u64,
+}
+
+impl<'a> Awaited<'a> {
+    fn new(mailbox: &'a Mailbox, group: u64, member: ClientId) -> Self {
+        let awaited = Self { mailbox, group };
+        awaited.set(Some(member));
+        awaited
+    }
+
+    fn set(&self, member: Option<ClientId>) {
+        if let Some(members) = self.mailbox.state.borrow_mut().groups.get_mut(&self.group) {
+            members.awaited = member;
+        }
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.set(None);
     }
 }
 

@@ -20,6 +20,7 @@ mod rendezvous;
 mod requests;
 mod servers;
 mod state;
+mod watch;
 
 pub use catalogue::NewFile;
 pub(crate) use faults::unexpected;

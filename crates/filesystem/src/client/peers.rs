@@ -10,13 +10,13 @@ use super::rendezvous::Membership;
 use super::state::Client;
 use crate::collective::{Strategy, Transfer};
 use crate::signal::Signal;
-use futures_util::future::select;
+use futures_util::future::{Either, pending, select};
 use policy::{Access, Direction, DiskOrder, OwnPart};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
-use units::{Duration, Run};
+use units::Run;
 use wire::{Fault, FileRecord, MEETING_BYTES_MAX};
 use world::{Memory, World};
 
@@ -91,7 +91,12 @@ impl<W: World> Peers<W> {
         join: impl AsyncFnOnce() -> Result<Group<W>, Fault>,
     ) -> Result<u64, Fault> {
         turn.comes().await;
-        let parts = exchange_parts(membership, number, &call, &part).await?;
+        let exchanged = pin!(exchange_parts(membership, number, &call, &part));
+        // A member that has met a failure of the group does not come.
+        let parts = match select(exchanged, pin!(self.until_broken())).await {
+            Either::Left((parts, _)) => parts?,
+            Either::Right((fault, _)) => return Err(fault),
+        };
         let group = self.group(join).await?;
         let own = membership.rank();
         // All members know the file as it is after the last has made it longer.
@@ -126,15 +131,7 @@ impl<W: World> Peers<W> {
         if moved.is_ok() {
             moved = group.transfer(&transfer, &shared).await;
         }
-        let unshared = pin!(group.unshare(shared));
-        if moved.is_ok() {
-            unshared.await;
-        } else {
-            // A server that has stopped does not say that it is done with the memory, which then
-            // stays in the list of regions. The other members must not miss this one meanwhile.
-            let patience = Duration::from_ns(membership.timeout().as_ns() / 2);
-            select(unshared, pin!(group.client().world().sleep(patience))).await;
-        }
+        group.unshare(shared).await;
         if let (Some(staged), Ok(())) = (staged, &moved) {
             let pieces = transfer.access.pieces(own, transfer.access.extent_of(own));
             let runs: Vec<Run> = pieces.map(|piece| piece.memory_side()).collect();
@@ -149,6 +146,15 @@ impl<W: World> Peers<W> {
         let closed = group.client().close(&transfer.file).await;
         // When both failed, the transfer says why.
         moved.and(closed).map(|()| bytes)
+    }
+
+    /// Waits for the failure of the group, if the members have joined one another.
+    async fn until_broken(&self) -> Fault {
+        let joined = self.joined.borrow().clone();
+        match joined {
+            Some(group) => group.until_broken().await,
+            None => pending().await,
+        }
     }
 
     /// The group, which its members join now if they have not.

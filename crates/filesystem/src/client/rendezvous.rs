@@ -11,12 +11,11 @@
 use super::faults::unexpected;
 use super::servers::WithdrawnOnDrop;
 use super::state::Client;
-use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use policy::OwnPart;
 use std::cell::Cell;
 use std::rc::Rc;
-use units::{ClientId, Duration, FileId, ServerId};
+use units::{ClientId, Duration, ServerId};
 use wire::{
     CollectiveCall, EnrolRequest, Fault, FileRecord, JoinRequest, MeetRequest, Reply, Request,
     collective_number,
@@ -67,32 +66,6 @@ impl<W: World> Client<W> {
         match self.call(MEETING_PLACE, Request::Meet(Box::new(request))).await? {
             Reply::Met(brought) if brought.len() == size => Ok(brought),
             other => Err(unexpected(&other)),
-        }
-    }
-
-    /// Probes servers that owe an answer. Disconnects a server that is silent for `timeout`, and
-    /// fails its calls. Never returns.
-    pub async fn watch_servers(&self, timeout: Duration) {
-        loop {
-            self.world().sleep(timeout).await;
-            let silent = self.0.calls.silent_since_last_look();
-            join_all(silent.into_iter().map(|server| self.probe(server, timeout))).await;
-        }
-    }
-
-    /// Sends a server a small request, and disconnects it when it does not answer.
-    async fn probe(&self, server: ServerId, timeout: Duration) {
-        // The answer is short, and waits for no disk.
-        let nothing = Request::OpenSizes { after: Some(FileId(u64::MAX)) };
-        let asked = std::pin::pin!(self.call(server, nothing));
-        let limit = std::pin::pin!(self.world().sleep(timeout));
-        if let futures_util::future::Either::Right(_) =
-            futures_util::future::select(asked, limit).await
-        {
-            self.0.calls.server_stalled(server, timeout.as_ms());
-            if let Some(peer) = self.0.servers.peer(server) {
-                self.world().disconnect(peer);
-            }
         }
     }
 }

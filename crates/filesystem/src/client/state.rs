@@ -7,11 +7,12 @@ use super::line_cache::LineCache;
 use super::mailbox::Mailbox;
 use super::servers::{Servers, greet};
 use crate::Costs;
-use futures_util::future::join_all;
+use futures_util::future::{Either, join_all, select};
 use std::cell::RefCell;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::rc::{Rc, Weak};
-use units::{PeerId, ServerId};
+use units::{Duration, PeerId, ServerId};
 use wire::{ClientKey, Fault, Frequent, Message, Reply};
 use world::{Address, Incoming, Scope, World};
 
@@ -55,13 +56,42 @@ impl<W: World> Client<W> {
     pub async fn connect(world: W, servers: &[Address], costs: Costs) -> Result<Self, Fault> {
         let key = ClientKey(world.random());
         let mut peers = Vec::with_capacity(servers.len());
-        for (number, address) in servers.iter().enumerate() {
+        for (server, address) in (0..).map(ServerId).zip(servers) {
             let peer = greet(&world, address, key).await;
-            let left = |error| server_left(ServerId(number as u32), &error);
-            peers.push(Some(peer.map_err(left)?));
+            peers.push(Some(peer.map_err(|error| server_left(server, &error))?));
         }
         let servers = Servers::new(servers.into(), &peers);
         Ok(Self::of(world, key, servers, costs))
+    }
+
+    /// Connects as [`Client::connect`], and [watches](Client::watch) the servers. Each gets a time
+    /// of `limit` to answer.
+    ///
+    /// # Errors
+    /// [`Fault::ServerLeft`] when one cannot be reached, [`Fault::ServerStalled`] when one does not
+    /// answer.
+    pub async fn connect_watched(
+        world: W,
+        servers: &[Address],
+        costs: Costs,
+        (limit, timeout): (Duration, Duration),
+    ) -> Result<Self, Fault> {
+        let key = ClientKey(world.random());
+        let mut peers = Vec::with_capacity(servers.len());
+        for (server, address) in (0..).map(ServerId).zip(servers) {
+            let greeted = pin!(greet(&world, address, key));
+            match select(greeted, pin!(world.sleep(limit))).await {
+                Either::Left((peer, _)) => {
+                    peers.push(Some(peer.map_err(|error| server_left(server, &error))?));
+                }
+                Either::Right(_) => {
+                    return Err(Fault::ServerStalled { server, waited_ms: limit.as_ms() });
+                }
+            }
+        }
+        let client = Self::of(world, key, Servers::new(servers.into(), &peers), costs);
+        client.watch(timeout);
+        Ok(client)
     }
 
     /// Connects to the servers that can be reached. The others count as departed. For clients that
@@ -187,7 +217,7 @@ impl<W: World> State<W> {
         }
     }
 
-    fn forget(&self, peer: PeerId, cause: &str) {
+    pub(super) fn forget(&self, peer: PeerId, cause: &str) {
         if let Some(server) = self.servers.number_of(peer) {
             self.server_left(server, &Fault::ServerLeft { server, cause: cause.to_owned() });
         } else {

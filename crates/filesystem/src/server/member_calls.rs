@@ -117,13 +117,20 @@ impl<W: World> Server<W> {
         if call.is_complete.get() && call.outcome.borrow().is_none() {
             self.start_call(group, number, &call);
         }
-        let outcome = self.outcome_of(&call, group, timeout_ms).await;
+        let outcome = self.outcome_of(from, &call, group, timeout_ms).await;
         self.rendezvous.depart(group, number, &call);
         outcome.map(|bytes| Reply::Moved { bytes })
     }
 
     /// Waits for the outcome of a call: for the members until the timeout, then for the transfer.
-    async fn outcome_of(&self, call: &Rc<Call>, group: u64, timeout_ms: u64) -> Result<u64, Fault> {
+    async fn outcome_of(
+        &self,
+        from: PeerId,
+        call: &Rc<Call>,
+        group: u64,
+        timeout_ms: u64,
+    ) -> Result<u64, Fault> {
+        let wait = self.bounded_wait(from);
         let outcome = || call.outcome.borrow().clone();
         let is_decided = || (call.is_complete.get() || outcome().is_some()).then_some(());
         let decided = pin!(call.changed.until(is_decided));
@@ -132,6 +139,7 @@ impl<W: World> Server<W> {
             let size = self.rendezvous.groups.borrow().get(&group).map_or(0, |group| group.size);
             call.end(Err(missing_from(call, call.missing(size), timeout_ms)));
         }
+        drop(wait);
         call.changed.until(outcome).await
     }
 

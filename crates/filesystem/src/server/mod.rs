@@ -6,6 +6,7 @@
 //! | `service.rs` | its life: load, listen, start requests, write back, end |
 //! | `state.rs` | its state and what all requests use |
 //! | `requests.rs`, `answer.rs`, `faults.rs` | one request and its answer |
+//! | `liveness.rs` | pings of clients that others wait for |
 //! | `rendezvous.rs`, `member_calls.rs` | groups whose members meet at the servers |
 //! | `group_locks.rs`, `member_services.rs` | counters and range locks of groups, at server 0 |
 //! | `client_caches/` | caches at clients: copies of lines, cooperation |
@@ -24,6 +25,7 @@ mod config;
 pub(crate) mod faults;
 pub(crate) mod files;
 mod group_locks;
+mod liveness;
 mod member_calls;
 mod member_services;
 mod rendezvous;

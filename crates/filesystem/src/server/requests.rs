@@ -165,7 +165,11 @@ impl<W: World> Server<W> {
                 let set = sessions.get(from).map(|own| own.set_roster(roster));
                 set.unwrap_or(Ok(())).map(|()| Reply::Done.into())
             }
-            Request::Meet(request) => self.meet(*request).await.map(Answer::from),
+            Request::Meet(request) => {
+                let _wait = self.bounded_wait(from);
+                self.meet(*request).await.map(Answer::from)
+            }
+            Request::Probe { silence_ms } => Ok(self.probe_clients(from, silence_ms).await.into()),
             Request::Enrol(request) => {
                 self.rendezvous.enrol(from, request).map(|()| Reply::Done.into())
             }

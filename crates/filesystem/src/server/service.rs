@@ -16,6 +16,7 @@ use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_files::OpenFiles;
+use crate::server::liveness::Probes;
 use crate::server::rendezvous::Rendezvous;
 use crate::server::state::{Counters, Server};
 use crate::server::transfers::active_transfers::ActiveTransfers;
@@ -99,6 +100,7 @@ fn build_server<W: World>(
         spaces,
         active_transfers: ActiveTransfers::default(),
         rendezvous: Rendezvous::default(),
+        probes: Probes::default(),
         stopping: Cell::new(false),
         stop: Signal::default(),
     })

@@ -11,6 +11,7 @@ use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::open_files::OpenFiles;
+use crate::server::liveness::Probes;
 use crate::server::rendezvous::Rendezvous;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
@@ -57,6 +58,8 @@ pub(crate) struct Server<W: World> {
     pub(crate) active_transfers: ActiveTransfers,
     /// Groups whose members meet at the servers.
     pub(crate) rendezvous: Rendezvous,
+    /// Clients that are being pinged.
+    pub(crate) probes: Probes,
     pub(crate) stopping: Cell<bool>,
     pub(crate) stop: Signal,
 }

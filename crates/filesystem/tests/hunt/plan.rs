@@ -4,6 +4,10 @@ use crate::support::{Numbers, Shape};
 use units::{Duration, Instant};
 use world_simulated::{Disruption, FaultPlan, PlannedFault};
 
+/// Time after which a stopped node is killed, and both ends of a cut connection learn of it. It is
+/// longer than any operation may take, which must end without that.
+pub(crate) const SILENT_MAX: Duration = Duration::from_ms(6_000);
+
 /// Draws a plan for a machine that spares the last client, which inspects the result.
 pub(crate) fn draw(shape: &Shape, numbers: &mut Numbers) -> FaultPlan {
     // Most faults happen while the clients work, which takes longer where more fails.
@@ -46,6 +50,27 @@ pub(crate) fn draw(shape: &Shape, numbers: &mut Numbers) -> FaultPlan {
     if numbers.below(3) == 0 {
         let node = shape.node_of(numbers.below(workers) as u32);
         add(numbers.below(span_us), Disruption::Crash { node });
+    }
+    while numbers.below(4) == 0 {
+        let (at, one) = (numbers.below(span_us), shape.node_of(numbers.below(workers) as u32));
+        let other = numbers.below(u64::from(shape.servers) + workers) as u32;
+        let ends = at + SILENT_MAX.as_ns() / 1000;
+        match numbers.below(2) {
+            // A stopped server is started again, and a stopped client killed.
+            0 => {
+                add(at, Disruption::Stop { node: other });
+                add(ends, Disruption::Crash { node: other });
+                if other < shape.servers {
+                    add(ends + 50, Disruption::Restart { node: other });
+                }
+            }
+            _ if one == other => {}
+            _ => {
+                let nodes = (one, other);
+                add(at, Disruption::Cut { nodes });
+                add(ends, Disruption::Disconnect { nodes });
+            }
+        }
     }
     let record_change = Duration::from_us(numbers.pick(&[0, 100, 1_000]));
     FaultPlan { seed: numbers.below(u64::MAX), record_change, faults }

@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::model::{GRACE, Values};
+use super::plan::SILENT_MAX;
 use crate::support::{
     JOIN_TIMEOUT, Numbers, Start, address, memory_of, read_back, transfer, write_image,
 };
@@ -21,8 +22,13 @@ use world_simulated::SimulatedWorld;
 
 pub(crate) type TestClient = Client<SimulatedWorld<Bytes>>;
 
+/// Time-out of clients for silent peers.
+const TIMEOUT: Duration = JOIN_TIMEOUT;
+
 /// Maximum time of an operation. A longer one hangs.
 const OPERATION_MAX: Duration = Duration::from_ms(5_000);
+
+const _: () = assert!(OPERATION_MAX.as_ns() < SILENT_MAX.as_ns(), "waits must end by themselves");
 
 /// Interval at which a member polls a condition.
 const LOOK: Duration = Duration::from_us(200);
@@ -225,13 +231,18 @@ impl Member {
     }
 
     async fn connect(&mut self) {
+        let mut pause = LOOK * 5;
         while self.connection.is_none() {
             match self.start.connect().await {
-                Ok(connection) => self.connection = Some(connection),
+                Ok(connection) => {
+                    connection.watch(TIMEOUT);
+                    self.connection = Some(connection);
+                }
                 Err(fault) => self.run.judge(&fault, "connecting"),
             }
             self.session += 1;
-            self.start.world.sleep(LOOK * 5).await;
+            self.start.world.sleep(pause).await;
+            pause = (pause * 2).min(GRACE);
         }
     }
 
@@ -242,7 +253,8 @@ impl Member {
             self.start.world.sleep(LOOK).await;
         }
         if self.team(|team| team.failed) {
-            self.start.world.sleep(GRACE).await;
+            let settled = self.now().max(self.run.silent_until.get());
+            self.start.world.sleep_until(settled + GRACE).await;
         }
     }
 

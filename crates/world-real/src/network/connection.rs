@@ -16,7 +16,7 @@ use crate::arena;
 use crate::memory::{RealMemory, RealPayload};
 use crate::tasks::Task;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use units::{PeerId, PieceRun, RegionId};
@@ -52,6 +52,8 @@ pub(crate) struct Connection {
     pub(crate) ended: Notify,
     /// Tasks that read and write the stream.
     pub(crate) tasks: RefCell<Vec<Task>>,
+    /// Number of bytes that have come from the peer.
+    pub(crate) received_bytes: Cell<u64>,
     process: RefCell<Option<Rc<PeerProcess>>>,
     state: RefCell<State>,
 }
@@ -63,6 +65,8 @@ struct State {
     /// Regions that the peer exposed to this node.
     exposures: BTreeMap<RegionId, Exposure>,
     answers: BTreeMap<u64, oneshot::Sender<Answer>>,
+    /// Requests among `answers` that only ask for a sign of life.
+    pings: BTreeSet<u64>,
     withdrawals: BTreeMap<u64, Rc<Withdrawal>>,
     requests: u64,
     /// True if the peer has mapped this node's shared memory.
@@ -73,32 +77,50 @@ struct State {
     borrower: Option<Borrower>,
 }
 
-/// Region that is being withdrawn: its memory is held until every peer has answered.
+/// Region that is being withdrawn. Its memory is held until no peer can use it. The withdrawal is
+/// finished when every peer has answered or left: a stopped process never answers.
 pub(crate) struct Withdrawal {
     memory: RefCell<Option<RealMemory>>,
-    remaining: Cell<usize>,
+    /// Number of peers that may use the memory.
+    users: Cell<usize>,
+    /// Number of peers whose answer is awaited.
+    awaited: Cell<usize>,
     finished: Notify,
 }
 
 impl Withdrawal {
     /// Returns the withdrawal of a region that `peers` peers know.
     pub(crate) fn new(memory: RealMemory, peers: usize) -> Rc<Self> {
+        let (users, awaited) = (Cell::new(peers), Cell::new(peers));
         let memory = RefCell::new(Some(memory));
-        Rc::new(Self { memory, remaining: Cell::new(peers), finished: Notify::new() })
+        Rc::new(Self { memory, users, awaited, finished: Notify::new() })
     }
 
-    /// Counts a peer that no longer uses the region.
+    /// Counts a connected peer that no longer uses the region.
     pub(crate) fn peer_done(&self) {
-        self.remaining.set(self.remaining.get() - 1);
-        if self.remaining.get() == 0 {
-            drop(self.memory.borrow_mut().take());
+        self.peer_left();
+        self.peer_quiesced();
+    }
+
+    /// Counts a peer that has left and may still use the memory.
+    fn peer_left(&self) {
+        self.awaited.update(|peers| peers - 1);
+        if self.awaited.get() == 0 {
             self.finished.notify_one();
         }
     }
 
-    /// Waits until no peer uses the region. One caller may wait.
+    /// Counts a peer that can no longer use the memory.
+    fn peer_quiesced(&self) {
+        self.users.update(|peers| peers - 1);
+        if self.users.get() == 0 {
+            drop(self.memory.borrow_mut().take());
+        }
+    }
+
+    /// Waits until every peer has answered or left. One caller may wait.
     pub(crate) async fn finished(&self) {
-        if self.remaining.get() > 0 {
+        if self.awaited.get() > 0 {
             self.finished.notified().await;
         }
     }
@@ -121,6 +143,7 @@ impl Connection {
             transfers: Semaphore::new(FRAMED_PARTS_MAX),
             ended: Notify::new(),
             tasks: RefCell::default(),
+            received_bytes: Cell::new(0),
             process: RefCell::new(process.map(Rc::new)),
             state: RefCell::default(),
         })
@@ -140,9 +163,11 @@ impl Connection {
         state.departed = Some(cause.to_owned());
         state.exposures.clear();
         let answers = std::mem::take(&mut state.answers);
+        let withdrawals: Vec<_> = state.withdrawals.values().cloned().collect();
         drop(state);
         // Callers find their channel closed and read `departed`.
         drop(answers);
+        withdrawals.iter().for_each(|withdrawal| withdrawal.peer_left());
         self.process.borrow_mut().take();
         self.transfers.close();
         self.outbox.close();
@@ -164,7 +189,7 @@ impl Connection {
         let loans = std::mem::take(&mut state.loans);
         drop(state);
         drop(loans);
-        withdrawals.values().for_each(|withdrawal| withdrawal.peer_done());
+        withdrawals.values().for_each(|withdrawal| withdrawal.peer_quiesced());
     }
 
     /// Returns the peer's exposure of `region`.
@@ -324,6 +349,32 @@ impl Connection {
         answer
     }
 
+    /// Asks the peer's transport for a sign of life. It answers after everything that it sent
+    /// before; the channel closes when the connection ends first.
+    pub(crate) fn ping(&self) -> oneshot::Receiver<Answer> {
+        let number = self.state.borrow().requests + 1;
+        // A withdrawal of no region changes nothing.
+        let answer = self.request(Frame::new(Kind::Withdraw, NO_REGION, 0), &[], None);
+        let mut state = self.state.borrow_mut();
+        if state.answers.contains_key(&number) {
+            state.pings.insert(number);
+        }
+        answer
+    }
+
+    /// Number of bytes that have moved over the connection in either direction.
+    pub(crate) fn moved_bytes(&self) -> u64 {
+        self.received_bytes.get() + self.outbox.written_bytes()
+    }
+
+    /// True if this node waits for the peer: for an answer other than a sign of life, for the end
+    /// of a withdrawal, or for room in the stream.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let state = self.state.borrow();
+        let owes_answers = state.answers.len() > state.pings.len() || !state.withdrawals.is_empty();
+        state.departed.is_none() && (owes_answers || self.outbox.queued_bytes() > 0)
+    }
+
     /// Sends the exposure of `memory` as `region`; the peer answers when it knows the region.
     pub(super) fn expose(
         &self,
@@ -345,7 +396,11 @@ impl Connection {
         }
         let number = state.next_request();
         state.withdrawals.insert(number, Rc::clone(withdrawal));
+        let has_left = state.departed.is_some();
         drop(state);
+        if has_left {
+            return withdrawal.peer_left();
+        }
         self.push(Frame::new(Kind::Withdraw, region.0, number), &[], None);
     }
 
@@ -370,6 +425,7 @@ impl Connection {
     pub(crate) fn answer(&self, number: u64, answer: Answer) {
         let mut state = self.state.borrow_mut();
         let waiting = state.answers.remove(&number);
+        state.pings.remove(&number);
         let withdrawal = state.withdrawals.remove(&number);
         // What was lent for this request only.
         let loan = state.loans.remove(&number);

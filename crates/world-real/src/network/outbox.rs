@@ -107,6 +107,11 @@ impl Outbox {
         state.added - state.written
     }
 
+    /// Returns the number of bytes ever written.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.state.borrow().written
+    }
+
     /// Waits until a sender may add more.
     pub(crate) async fn room(&self) -> Result<(), Closed> {
         poll_fn(|context| {

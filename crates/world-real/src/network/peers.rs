@@ -105,6 +105,25 @@ impl Peers {
         }
     }
 
+    /// Asks a peer for a sign of life; the error is the cause of the end of the connection.
+    pub(crate) async fn ping(&self, peer: PeerId) -> Result<(), String> {
+        let connection = self.connection(peer)?;
+        let answer = connection.ping().await;
+        answer.map(|_| ()).map_err(|_| connection.departed().unwrap_or_default())
+    }
+
+    /// Number of bytes that have moved over the connection with `peer`.
+    pub(crate) fn moved_bytes(&self, peer: PeerId) -> u64 {
+        self.connections.borrow().get(&peer).map_or(0, |connection| connection.moved_bytes())
+    }
+
+    /// Returns the peers that this node waits for.
+    pub(crate) fn awaited(&self) -> Vec<PeerId> {
+        let connections = self.connections.borrow();
+        let awaited = connections.values().filter(|connection| connection.is_awaited());
+        awaited.map(|connection| connection.peer).collect()
+    }
+
     /// Exposes `memory` to `peers`; returns when all of them have acknowledged it.
     pub(crate) async fn expose(
         &self,
@@ -149,7 +168,7 @@ impl Peers {
     }
 
     /// Withdraws `region`. Begins at once, also when the returned future is dropped; the future
-    /// ends when no peer uses the region. A foreign memory, which only this process writes, is
+    /// ends when no connected peer uses the region. A foreign memory, which only this process writes, is
     /// withdrawn without a wait.
     pub(crate) fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> + use<> {
         let withdrawal = self.regions.remove(region, |peer, withdrawal| {

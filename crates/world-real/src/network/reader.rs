@@ -373,7 +373,10 @@ impl Reader {
             let socket = &self.connection.socket;
             match socket.read_into(&mut place, &mut self.buffer).await? {
                 Some((0, 0)) => return Err(self.stream_ended()),
-                Some((_, over)) => self.end = over,
+                Some((placed, over)) => {
+                    self.end = over;
+                    self.note_received(placed + over);
+                }
                 None => return self.skip(place.remaining()).await,
             }
         }
@@ -401,6 +404,7 @@ impl Reader {
                 if self.end == 0 {
                     return Err(self.stream_ended());
                 }
+                self.note_received(self.end);
             }
             let count = (self.end - self.start).min(bytes.len() - filled);
             let ahead = &self.buffer[self.start..self.start + count];
@@ -409,6 +413,10 @@ impl Reader {
             filled += count;
         }
         Ok(())
+    }
+
+    fn note_received(&self, bytes: usize) {
+        self.connection.received_bytes.update(|sum| sum + bytes as u64);
     }
 
     fn stream_ended(&self) -> End {

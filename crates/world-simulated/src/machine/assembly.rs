@@ -10,6 +10,7 @@ use super::connection::ConnectionEnd;
 use super::flights::{Bound, ENVELOPE_BYTES, Flights, Kept, Parcel, Stage, Token, message_bytes};
 use super::message_costs::MessageCosts;
 use super::node::{Arrival, Node};
+use super::silence::Silence;
 use super::transport::Transport;
 use crate::device::SimulatedDisk;
 use crate::engine::{Engine, HandlerId, TimerHandler};
@@ -41,6 +42,7 @@ pub struct Machine<P: Kind> {
     /// then are lost.
     lost_until: RefCell<BTreeMap<u32, Instant>>,
     pub(super) flights: RefCell<Flights<P>>,
+    pub(super) silence: Silence,
     pub(super) own: Weak<Self>,
     /// The engine's handler id of this machine.
     handler: HandlerId,
@@ -87,6 +89,7 @@ impl<P: Kind> Machine<P> {
             lost_until: RefCell::default(),
             nodes,
             flights: RefCell::default(),
+            silence: Silence::default(),
         }))
     }
 
@@ -106,6 +109,7 @@ impl<P: Kind> Machine<P> {
     /// [planned](Self::plan), they keep synced data, and the seed decides about the rest.
     pub fn kill(&self, node: u32) {
         let node = &self.nodes[node as usize];
+        self.silence.end(node.index);
         self.alive[node.index as usize].set(false);
         let lost_until = node.processor.borrow().free_at();
         self.lost_until.borrow_mut().insert(node.index, lost_until);
@@ -147,6 +151,7 @@ impl<P: Kind> Machine<P> {
                 }
             }
         }
+        self.silence.wake();
     }
 
     /// Declares the simulation over: programs that are dropped from now on do not disconnect. (For
@@ -182,7 +187,7 @@ impl<P: Kind> Machine<P> {
     /// Disconnects `node` at the will of its program, which receives nothing more over the
     /// connection. Messages that it has sent go out before.
     pub(super) fn hang_up(&self, node: &Node<P>, link: PeerId) {
-        if self.is_off.get() {
+        if self.is_off.get() || self.silence.is_stopped(node.index) {
             return;
         }
         if let Some(place) = self.unlink(node, link, "it disconnected") {
@@ -204,6 +209,7 @@ impl<P: Kind> Machine<P> {
     /// the flight that brings the departure to the other side.
     fn unlink(&self, node: &Node<P>, link: PeerId, cause: &'static str) -> Option<u32> {
         let bound = Bound { to: node.unlink(link)?, bytes: ENVELOPE_BYTES };
+        self.silence.wake();
         Some(self.flights.borrow_mut().insert(bound, Parcel::End { cause }))
     }
 
@@ -278,7 +284,7 @@ impl<P: Kind> Machine<P> {
         let flight = flights.get(place);
         let receipt = flight.mark;
         let node = &self.nodes[node as usize];
-        if node.link(peer).is_none() {
+        if node.link(peer).is_none() || self.silence.swallows(node.index, peer) {
             drop(flights.remove(place));
             return;
         }
@@ -295,7 +301,10 @@ impl<P: Kind> Machine<P> {
         drop(flights);
         match parcel {
             Parcel::Message(_) => self.end(node, peer, "it refused a transfer to its memory"),
-            Parcel::End { .. } | Parcel::None => drop(node.unlink(peer)),
+            Parcel::End { .. } | Parcel::None => {
+                node.unlink(peer);
+                self.silence.wake();
+            }
         }
         node.post(&self.engine, Arrival::Departure { peer, cause, receipt });
     }

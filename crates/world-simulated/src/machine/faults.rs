@@ -73,6 +73,17 @@ pub enum Disruption {
         /// The two nodes.
         nodes: (u32, u32),
     },
+    /// A node stops, and no peer learns of it: [`Machine::stop`]. No effect on a node that is down.
+    /// A crash ends it.
+    Stop {
+        /// Number of the node.
+        node: u32,
+    },
+    /// Nothing arrives over the connections between two nodes any more: [`Machine::cut`].
+    Cut {
+        /// The two nodes.
+        nodes: (u32, u32),
+    },
 }
 
 /// A plan that is being carried out.
@@ -115,6 +126,9 @@ impl<P: Kind> Machine<P> {
                 disk(node, number).set_failing(fails);
             }
             Disruption::Disconnect { nodes: (one, other) } => self.disconnect(one, other),
+            Disruption::Stop { node } if self.is_alive(node) => self.stop(node),
+            Disruption::Stop { .. } => {}
+            Disruption::Cut { nodes: (one, other) } => self.cut(one, other),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! which may share the cores of a host ([`host_member`](crate::host_member)). [`computation`] is
 //! the work of programs; [`world`] is the view of one node's program. [`transport`] drives the
 //! network model, [`flights`] stores messages on their way, and [`faults`] carries out a plan of
-//! disruptions.
+//! disruptions. [`silence`] keeps stopped nodes and cut connections.
 
 mod assembly;
 mod computation;
@@ -17,6 +17,7 @@ mod node;
 mod prefetch_hints;
 mod records;
 mod regions;
+mod silence;
 mod transport;
 mod world;
 

@@ -6,6 +6,7 @@ use super::connection::{ConnectionEnd, check_header, departed};
 use super::flights::Kept;
 use super::message_costs::PutCopier;
 use super::node::{Node, Work};
+use super::silence::UntilEnded;
 use crate::device::SimulatedDisk;
 use crate::engine::{Sleep, TaskHandle};
 use crate::random::next_random;
@@ -90,9 +91,27 @@ impl<P: Kind> SimulatedWorld<P> {
     fn link(&self, peer: PeerId) -> Result<(ConnectionEnd, &Rc<Node<P>>), NetworkError> {
         let found = self.node.link(peer).and_then(|link| {
             let node = self.machine.node(link.node)?;
-            self.machine.is_alive(link.node).then_some((link, node))
+            // The end of a node does not get through a cut connection.
+            let is_there = self.machine.is_alive(link.node)
+                || self.machine.silence.swallows(self.node.index, peer);
+            is_there.then_some((link, node))
         });
         found.ok_or_else(|| departed(peer))
+    }
+
+    /// Waits, if the peer is silent, for the end of the connection, and fails then.
+    async fn until_heard(&self, peer: PeerId) -> Result<(), NetworkError> {
+        if !self.machine.is_silent(&self.node, peer) {
+            return Ok(());
+        }
+        UntilEnded::new(&self.machine, &self.node, peer).await;
+        Err(departed(peer))
+    }
+
+    /// [`Self::until_heard`] in a transfer.
+    async fn until_answered(&self, peer: PeerId) -> Result<(), TransferError> {
+        let heard = self.until_heard(peer).await;
+        heard.map_err(|_| TransferError::Departed { peer, cause: "it is not connected".to_owned() })
     }
 
     /// Calls `act` with the peer's node and its exposed memory, after checking that the pieces lie
@@ -274,7 +293,11 @@ impl<P: Kind> Network for SimulatedWorld<P> {
         let number = to.0.strip_prefix("node:").and_then(|number| number.parse().ok());
         let number = number.filter(|number| *number != self.node.index);
         let node = number.and_then(|number| self.machine.node(number));
-        let Some(node) = node.filter(|node| self.machine.is_alive(node.index)) else {
+        let machine = &self.machine;
+        let answers = |node: &&Rc<Node<P>>| {
+            machine.is_alive(node.index) && !machine.silence.is_stopped(node.index)
+        };
+        let Some(node) = node.filter(answers) else {
             let cause = "there is no such node".to_owned();
             return Err(NetworkError::Unreachable { address: to.clone(), cause });
         };
@@ -309,6 +332,26 @@ impl<P: Kind> Network for SimulatedWorld<P> {
     fn disconnect(&self, peer: PeerId) {
         self.machine.hang_up(&self.node, peer);
     }
+
+    async fn ping(&self, peer: PeerId) -> Result<(), NetworkError> {
+        let (own, network) = (self.node.index, &self.machine.network);
+        let (ConnectionEnd { node: other, .. }, _) = self.link(peer)?;
+        self.until_heard(peer).await?;
+        network.carry(own, other, ONE_SIDED_HEADER_BYTES).await;
+        self.until_heard(peer).await?;
+        network.carry(other, own, ONE_SIDED_HEADER_BYTES).await;
+        self.until_heard(peer).await?;
+        self.link(peer).map(|_| ())
+    }
+
+    /// Pings do not wait behind data, so that nothing needs to be counted.
+    fn moved_bytes(&self, _: PeerId) -> u64 {
+        0
+    }
+
+    fn awaited_peers(&self) -> Vec<PeerId> {
+        self.machine.silence.awaited_by(self.node.index)
+    }
 }
 
 impl<P: Kind> OneSided for SimulatedWorld<P> {
@@ -335,6 +378,7 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         pieces: &[PieceRun],
         source: &P,
     ) -> Result<(), TransferError> {
+        self.until_answered(peer).await?;
         let other = self.with_region(peer, region, pieces, |node, _| node)?;
         let costs = &self.machine.costs;
         let (count, bytes) = size_of(pieces);
@@ -369,6 +413,7 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
         let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
         let gathered = source.gather(&file_side);
+        self.until_answered(peer).await?;
         self.with_region(peer, region, pieces, |_, memory| {
             memory.scatter(&memory_side, &gathered)
         })?;
@@ -383,6 +428,7 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         pieces: &[PieceRun],
         target: &P::Memory,
     ) -> Result<(), TransferError> {
+        self.until_answered(peer).await?;
         let other = self.with_region(peer, region, pieces, |node, _| node)?;
         let costs = &self.machine.costs;
         let (count, bytes) = size_of(pieces);
@@ -403,6 +449,7 @@ impl<P: Kind> OneSided for SimulatedWorld<P> {
         }
         let file_side: Vec<Run> = pieces.iter().map(|piece| piece.file_side()).collect();
         let memory_side: Vec<Run> = pieces.iter().map(|piece| piece.memory_side()).collect();
+        self.until_answered(peer).await?;
         let gathered =
             self.with_region(peer, region, pieces, |_, memory| memory.gather(&memory_side))?;
         if !is_direct {

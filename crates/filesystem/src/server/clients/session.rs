@@ -1,7 +1,7 @@
 //! Sessions of clients.
 
 use crate::server::files::open_files::ClientFiles;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -21,6 +21,8 @@ pub(crate) struct Session<W: World> {
     pub(crate) open: ClientFiles,
     /// Rosters that the client has sent, by its group numbers.
     rosters: RefCell<BTreeMap<u64, Rc<GroupRoster>>>,
+    /// Number of active requests whose waits have time-outs of their own.
+    pub(crate) bounded_waits: Rc<Cell<usize>>,
     /// Active requests of the client.
     pub(crate) scope: Scope<W, Infallible>,
 }
@@ -32,6 +34,7 @@ impl<W: World> Session<W> {
             version,
             open: ClientFiles::default(),
             rosters: RefCell::default(),
+            bounded_waits: Rc::default(),
             scope: Scope::new(world),
         }
     }

@@ -1,0 +1,94 @@
+//! Liveness of clients: a server disconnects a client that has stopped while others wait.
+//!
+//! A server has no time-out of its own. A client that waits for long asks its servers, with its
+//! own time-out, to ping the clients that they wait for themselves. So nothing happens to a stopped
+//! client as long as nobody waits.
+//!
+//! Invariant: waits with a time-out of their own (for missing members, for range locks) are no
+//! reason to disconnect a client.
+
+use crate::liveness::is_silent;
+use crate::server::state::Server;
+use futures_util::future::join_all;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use units::{Duration, PeerId};
+use wire::Reply;
+use world::World;
+
+/// Shortest silence for which a client is disconnected.
+const SILENCE_MIN: Duration = Duration::from_ms(10);
+
+/// Clients that are being pinged.
+#[derive(Default)]
+pub(crate) struct Probes(RefCell<BTreeSet<PeerId>>);
+
+/// Ping of one client.
+struct Probe<'a> {
+    probes: &'a Probes,
+    client: PeerId,
+}
+
+impl Probes {
+    /// Begins to ping a client, unless it is being pinged already.
+    fn begin(&self, client: PeerId) -> Option<Probe<'_>> {
+        let is_new = self.0.borrow_mut().insert(client);
+        is_new.then(|| Probe { probes: self, client })
+    }
+}
+
+impl Drop for Probe<'_> {
+    fn drop(&mut self) {
+        self.probes.0.borrow_mut().remove(&self.client);
+    }
+}
+
+/// Guard of an active request whose wait has a time-out of its own.
+pub(crate) struct BoundedWait(Rc<Cell<usize>>);
+
+impl BoundedWait {
+    /// Counts one more such request.
+    pub(crate) fn begin(count: &Rc<Cell<usize>>) -> Self {
+        count.update(|requests| requests + 1);
+        Self(Rc::clone(count))
+    }
+}
+
+impl Drop for BoundedWait {
+    fn drop(&mut self) {
+        self.0.update(|requests| requests - 1);
+    }
+}
+
+impl<W: World> Server<W> {
+    /// Counts a request of `from` as one whose wait has a time-out of its own.
+    pub(crate) fn bounded_wait(&self, from: PeerId) -> Option<BoundedWait> {
+        let sessions = self.sessions.borrow();
+        sessions.get(from).map(|session| BoundedWait::begin(&session.bounded_waits))
+    }
+
+    /// Pings the clients that this server waits for, if a request of `from` may wait for one of
+    /// them. Disconnects those that are silent for a time of `silence_ms`.
+    pub(crate) async fn probe_clients(self: &Rc<Self>, from: PeerId, silence_ms: u64) -> Reply {
+        let _wait = self.bounded_wait(from);
+        let waits = {
+            let sessions = self.sessions.borrow();
+            sessions.get(from).is_some_and(|own| own.scope.running() > own.bounded_waits.get())
+        };
+        if waits {
+            let silence = Duration::from_ms(silence_ms).max(SILENCE_MIN);
+            let owing = self.world.awaited_peers().into_iter().filter(|peer| *peer != from);
+            join_all(owing.map(|client| self.probe(client, silence))).await;
+        }
+        Reply::Done
+    }
+
+    async fn probe(self: &Rc<Self>, client: PeerId, silence: Duration) {
+        let Some(_probe) = self.probes.begin(client) else { return };
+        if is_silent(&self.world, client, silence).await {
+            self.world.disconnect(client);
+            self.forget(client);
+        }
+    }
+}
