@@ -226,6 +226,10 @@ impl Network for RealWorld {
         self.shared.node.peers.moved_bytes(peer)
     }
 
+    fn received_bytes(&self, peer: PeerId) -> u64 {
+        self.shared.node.peers.received_bytes(peer)
+    }
+
     fn awaited_peers(&self) -> Vec<PeerId> {
         self.shared.node.peers.awaited()
     }

@@ -150,6 +150,9 @@ pub trait Network: Payloads {
     /// this node knows. While it grows, the peer lives.
     fn moved_bytes(&self, peer: PeerId) -> u64;
 
+    /// Returns the part of [`Network::moved_bytes`] that has come from the peer.
+    fn received_bytes(&self, peer: PeerId) -> u64;
+
     /// Returns the peers that this node waits for in the network itself: for the end of a one-sided
     /// transfer, of an exposure or withdrawal, or for room for messages to them.
     fn awaited_peers(&self) -> Vec<PeerId>;

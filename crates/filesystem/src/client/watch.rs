@@ -10,7 +10,7 @@
 //! servers with old requests to look after their clients ([`Request::Probe`]).
 //!
 //! Invariants:
-//! - A peer is disconnected at most 3/4 of the time-out after it has stopped, or after the client
+//! - A peer is disconnected at most 7/8 of the time-out after it has stopped, or after the client
 //!   has begun to wait for it. That is sooner than members count as missing.
 //! - No message is sent while nothing is owed from one look to the next.
 
@@ -21,7 +21,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::{Rc, Weak};
-use units::{Duration, PeerId};
+use units::{Duration, PeerId, ServerId};
 use wire::Request;
 use world::World;
 
@@ -45,7 +45,8 @@ impl<W: World> Client<W> {
 async fn watch<W: World>(world: W, client: Weak<State<W>>, timeout: Duration) {
     let interval = Duration::from_ns((timeout.as_ns() / LOOKS).max(1));
     let silence = Duration::from_ns(timeout.as_ns() / SILENCES);
-    // Bytes that had moved at the last look, by peers that owed something then.
+    // Bytes that had come at the last look, by peers that owed something then. (Bytes that were
+    // sent tell nothing: the watch itself sends requests.)
     let mut owing = BTreeMap::<PeerId, u64>::new();
     let mut suspects = BTreeSet::new();
     let mut pings = FuturesUnordered::new();
@@ -70,14 +71,14 @@ async fn watch<W: World>(world: W, client: Weak<State<W>>, timeout: Duration) {
         let Some(client) = client.upgrade() else { return };
         let before = std::mem::take(&mut owing);
         for peer in client.owing_peers() {
-            let moved = world.moved_bytes(peer);
-            owing.insert(peer, moved);
-            if before.get(&peer) == Some(&moved) && suspects.insert(peer) {
+            let received = world.received_bytes(peer);
+            owing.insert(peer, received);
+            if before.get(&peer) == Some(&received) && suspects.insert(peer) {
                 let world = &world;
                 pings.push(async move { (peer, is_silent(world, peer, silence).await) });
             }
         }
-        client.have_clients_probed(silence);
+        client.have_clients_probed(silence, &suspects);
     }
 }
 
@@ -93,8 +94,13 @@ impl<W: World> State<W> {
     }
 
     /// Asks the servers that have owed an answer since the last time to look after their clients.
-    fn have_clients_probed(self: &Rc<Self>, silence: Duration) {
-        let servers = self.calls.silent_since_last_look();
+    /// Nothing is sent to suspects: bytes that move are a sign of life.
+    fn have_clients_probed(self: &Rc<Self>, silence: Duration, suspects: &BTreeSet<PeerId>) {
+        let is_heard = |server: &ServerId| {
+            self.servers.peer(*server).is_some_and(|peer| !suspects.contains(&peer))
+        };
+        let mut servers = self.calls.silent_since_last_look();
+        servers.retain(is_heard);
         if !servers.is_empty() {
             let probe = Request::Probe { silence_ms: silence.as_ms() };
             Client(Rc::clone(self)).notify_servers(servers.into_iter(), &probe);

@@ -117,6 +117,12 @@ impl Peers {
         self.connections.borrow().get(&peer).map_or(0, |connection| connection.moved_bytes())
     }
 
+    /// Number of bytes that have come from `peer`.
+    pub(crate) fn received_bytes(&self, peer: PeerId) -> u64 {
+        let connections = self.connections.borrow();
+        connections.get(&peer).map_or(0, |connection| connection.received_bytes.get())
+    }
+
     /// Returns the peers that this node waits for.
     pub(crate) fn awaited(&self) -> Vec<PeerId> {
         let connections = self.connections.borrow();

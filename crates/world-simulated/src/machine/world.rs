@@ -349,6 +349,10 @@ impl<P: Kind> Network for SimulatedWorld<P> {
         0
     }
 
+    fn received_bytes(&self, _: PeerId) -> u64 {
+        0
+    }
+
     fn awaited_peers(&self) -> Vec<PeerId> {
         self.machine.silence.awaited_by(self.node.index)
     }
