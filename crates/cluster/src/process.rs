@@ -96,10 +96,20 @@ impl Child {
         }
     }
 
-    /// Waits until the child's standard output has more or has ended. Returns `false` if the
-    /// deadline passes first.
-    pub fn has_output_by(&self, deadline: Instant) -> bool {
-        !self.output.buffer().is_empty() || is_ready_by(self.output.get_ref(), deadline)
+    /// Waits until the standard output of one of `children` has more or has ended; `among` has the
+    /// numbers of those that count. Returns its number, or `None` if the deadline passes first.
+    pub fn first_with_output(
+        children: &[Self],
+        among: &[usize],
+        deadline: Option<Instant>,
+    ) -> Option<usize> {
+        let has_read = |number: &&usize| !children[**number].output.buffer().is_empty();
+        if let Some(number) = among.iter().find(has_read) {
+            return Some(*number);
+        }
+        let outputs: Vec<&ChildStdout> =
+            among.iter().map(|number| children[*number].output.get_ref()).collect();
+        first_ready_by(&outputs, deadline).map(|at| among[at])
     }
 
     /// Waits for the child's end.
@@ -149,19 +159,24 @@ impl ProcessEnd {
 
     /// Waits for the end. Returns `false` if the deadline passes first.
     pub(crate) fn wait_until(&self, deadline: Instant) -> bool {
-        is_ready_by(&self.0, deadline)
+        first_ready_by(&[&self.0], Some(deadline)).is_some()
     }
 }
 
-/// Waits until a descriptor can be read or has ended. Returns `false` if the deadline passes
-/// first.
-fn is_ready_by(descriptor: &impl AsFd, deadline: Instant) -> bool {
+/// Waits until one of some descriptors can be read or has ended. Returns its index, or `None` if
+/// the deadline passes first.
+fn first_ready_by(descriptors: &[&impl AsFd], deadline: Option<Instant>) -> Option<usize> {
+    let mut polled: Vec<PollFd<'_>> =
+        descriptors.iter().map(|one| PollFd::new(*one, PollFlags::IN)).collect();
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-        match poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&left)) {
+        let left = deadline.map(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() }
+        });
+        match poll(&mut polled, left.as_ref()) {
             Err(Errno::INTR) => {}
-            ready => return ready == Ok(1),
+            Err(_) => return None,
+            Ok(_) => return polled.iter().position(|one| !one.revents().is_empty()),
         }
     }
 }

@@ -33,8 +33,8 @@ pub(crate) fn receive<T: DeserializeOwned>(child: &mut Child) -> Result<T, Strin
     }
 }
 
-/// Receives an answer of each child process, by `receive` with its rank. After a failure, the
-/// others have a short time to answer.
+/// Receives an answer of each child process, by `receive` with its rank, in whatever order they
+/// come. After a failure, the others have a short time to answer. Returns the answers by rank.
 ///
 /// # Errors
 /// Returns the first failure. Those of processes that only met the failure of another one count
@@ -43,14 +43,15 @@ pub(crate) fn receive_all<T>(
     children: &mut [Child],
     mut receive: impl FnMut(&mut Child, u32) -> Result<T, UserError>,
 ) -> Result<Vec<T>, UserError> {
-    let mut answers = Vec::new();
+    let mut answers: Vec<Option<T>> = children.iter().map(|_| None).collect();
+    let mut waiting: Vec<usize> = (0..children.len()).collect();
     let mut failed: Option<(UserError, Instant)> = None;
-    for (child, rank) in children.iter_mut().zip(0..) {
-        if failed.as_ref().is_some_and(|(_, deadline)| !child.has_output_by(*deadline)) {
-            continue;
-        }
-        match (receive(child, rank), &mut failed) {
-            (Ok(answer), _) => answers.push(answer),
+    while !waiting.is_empty() {
+        let deadline = failed.as_ref().map(|(_, deadline)| *deadline);
+        let Some(rank) = Child::first_with_output(children, &waiting, deadline) else { break };
+        waiting.retain(|other| *other != rank);
+        match (receive(&mut children[rank], rank as u32), &mut failed) {
+            (Ok(answer), _) => answers[rank] = Some(answer),
             (Err(error), None) => failed = Some((error, Instant::now() + AFTER_FAILURE)),
             (Err(error), Some((first, _))) => {
                 if first.code == ExitCode::Collective && error.code != ExitCode::Collective {
@@ -59,7 +60,7 @@ pub(crate) fn receive_all<T>(
             }
         }
     }
-    failed.map_or(Ok(answers), |(failure, _)| Err(failure))
+    failed.map_or(Ok(answers.into_iter().flatten().collect()), |(failure, _)| Err(failure))
 }
 
 /// The side of a child process: the error when its parent cannot be understood or has gone.
@@ -100,7 +101,7 @@ impl ChildSide {
 #[cfg(test)]
 mod tests {
     //! Proves: of several failures the one that has caused the others is reported, and a child
-    //! process that never answers holds nothing up then.
+    //! process that never answers holds nothing up then, also the first.
     use super::*;
     use std::process::{Command, Stdio};
 
@@ -128,5 +129,8 @@ mod tests {
         assert_eq!((failure.code, &failure.error[..]), (ExitCode::NoServer, "rank 2 failed"));
         let mut children = ["echo 1", "echo 2"].map(child);
         assert_eq!(receive_all(&mut children, number).expect("none failed"), [1, 2]);
+        let mut children = ["exec sleep 1000", "echo 5"].map(child);
+        let failure = receive_all(&mut children, number).expect_err("one failed");
+        assert_eq!(failure.error, "rank 1 failed", "the first does not answer");
     }
 }

@@ -12,16 +12,13 @@ use filesystem::collective::Strategy;
 use interface::{ExitCode, Failure, UserError, access_of};
 use policy::{Access, Buffering, Direction, DiskOrder, OwnPart};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use units::{ClientId, MIB};
 
 const CHILD: ChildSide = ChildSide {
     error: "a bench client cannot read its orders",
     help: "start clients with: unisono bench",
 };
-
-/// Time that clients wait for one another.
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Content of a reader's memory before a read, so that missing bytes are noticed.
 const UNREAD: u8 = 0xa5;
@@ -136,8 +133,11 @@ fn start(
 }
 
 fn connect(spec: &ClientSpec) -> Result<Connection, UserError> {
-    let options =
-        ConnectionOptions { pool_bytes: MIB, timeout: TIMEOUT, peer_host: spec.host.clone() };
+    let options = ConnectionOptions {
+        pool_bytes: MIB,
+        peer_host: spec.host.clone(),
+        ..ConnectionOptions::from_environment()?
+    };
     Connection::open_with(&Instance::at(&spec.instance), options)
 }
 
@@ -176,8 +176,9 @@ fn measure(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<CaseRe
     let measured = case.run(spec.clients, order);
     let closed = case.file.close();
     if order.life != FileLife::Kept {
-        // No client has the file open any more, or the group is broken: then it goes all the same.
-        let together = group.barrier();
+        // No client has the file open any more. After a failure it goes all the same: another
+        // client may have stopped.
+        let together = if measured.is_ok() { group.barrier() } else { Ok(()) };
         let removed = match group.rank() {
             0 => group.connection().remove(&order.file),
             _ => Ok(()),
@@ -295,6 +296,10 @@ impl Case<'_> {
     /// Waits for the other members, and fails if any of them failed: a server that ends may let one
     /// complete a transfer and another not.
     fn together<T>(&self, own: Result<T, UserError>) -> Result<T, UserError> {
+        // Another client is gone, and so the others cannot all meet.
+        if own.as_ref().is_err_and(|error| error.code == ExitCode::Collective) {
+            return own;
+        }
         let failure = own.as_ref().err().map(|error| Failure::from(error.clone()));
         let told = failure.and_then(|failure| serde_json::to_vec(&failure).ok());
         let told = self.group.all_gather(&told.unwrap_or_default());
