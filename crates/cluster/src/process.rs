@@ -112,6 +112,13 @@ impl Child {
         first_ready_by(&outputs, deadline).map(|at| among[at])
     }
 
+    /// Waits until the child's standard output has more or has ended. Returns `false` if the
+    /// deadline passes first.
+    pub fn has_output_by(&self, deadline: Instant) -> bool {
+        let this = std::slice::from_ref(self);
+        Self::first_with_output(this, &[0], Some(deadline)).is_some()
+    }
+
     /// Waits for the child's end.
     pub fn wait(&mut self) -> std::io::Result<ExitStatus> {
         self.process.wait()

@@ -126,7 +126,7 @@ mod tests {
         let scripts = ["echo 5", "echo 7", "sleep 1; echo 3", "echo 3", "exec sleep 1000"];
         let mut children = scripts.map(child);
         let failure = receive_all(&mut children, number).expect_err("some failed");
-        assert_eq!((failure.code, &failure.error[..]), (ExitCode::NoServer, "rank 2 failed"));
+        assert_eq!((failure.code, &failure.error[..]), (ExitCode::NoServer, "rank 3 failed"));
         let mut children = ["echo 1", "echo 2"].map(child);
         assert_eq!(receive_all(&mut children, number).expect("none failed"), [1, 2]);
         let mut children = ["exec sleep 1000", "echo 5"].map(child);

@@ -465,6 +465,7 @@ mod tests {
     //! Proves: places below a directory are raised to the target, unless two files would clash;
     //! then all stay.
     use super::*;
+    use std::collections::BTreeSet;
 
     fn raised(names: &[&str]) -> Vec<String> {
         let target = Place::Local("out".into());
@@ -475,12 +476,20 @@ mod tests {
             replaces: true,
         };
         let directories = ["home", "home/me", "home/me/runs", "home/me/runs/deep"];
+        let of_names = names.iter().filter_map(|name| target.join(name).directory());
+        let directories: BTreeSet<String> = directories
+            .iter()
+            .map(|name| target.join(name))
+            .chain(of_names)
+            .filter(|directory| *directory != target)
+            .map(|directory| directory.to_string())
+            .collect();
         let plan = CopyPlan {
             target: target.clone(),
             target_is: Kind::Directory,
             block_bytes: None,
             options: CopyOptions::default(),
-            directories: directories.iter().map(|name| target.join(name)).collect(),
+            directories: directories.iter().map(|path| Place::Local(path.into())).collect(),
             files: names.iter().map(file).collect(),
         };
         let plan = plan.raised("home/me/runs");

@@ -19,15 +19,17 @@ mod io_thread;
 mod naming;
 mod on_thread;
 mod operation;
+mod options;
 mod peers;
 mod range_lock;
 mod user_memory;
 
 pub use buffer::Buffer;
-pub use connection::{Connection, ConnectionOptions};
+pub use connection::Connection;
 pub use file::{File, Page};
 pub use group::{CollectiveOptions, Group};
 pub use hints::{Form, HINTS, Hint, HintSite, Hints, Verdict, hints_of_environment};
 pub use operation::{Operation, wait_any};
+pub use options::ConnectionOptions;
 pub use range_lock::RangeLock;
 pub use user_memory::{RawMemory, VectorOperation};

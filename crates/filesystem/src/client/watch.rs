@@ -69,6 +69,7 @@ async fn watch<W: World>(world: W, client: Weak<State<W>>, timeout: Duration) {
             }
         }
         let Some(client) = client.upgrade() else { return };
+        client.have_clients_probed(silence, &suspects);
         let before = std::mem::take(&mut owing);
         for peer in client.owing_peers() {
             let received = world.received_bytes(peer);
@@ -78,7 +79,6 @@ async fn watch<W: World>(world: W, client: Weak<State<W>>, timeout: Duration) {
                 pings.push(async move { (peer, is_silent(world, peer, silence).await) });
             }
         }
-        client.have_clients_probed(silence, &suspects);
     }
 }
 
@@ -94,7 +94,8 @@ impl<W: World> State<W> {
     }
 
     /// Asks the servers that have owed an answer since the last time to look after their clients.
-    /// Nothing is sent to suspects: bytes that move are a sign of life.
+    /// Nothing is sent to suspects, which have not answered a ping: bytes that move are a sign of
+    /// life.
     fn have_clients_probed(self: &Rc<Self>, silence: Duration, suspects: &BTreeSet<PeerId>) {
         let is_heard = |server: &ServerId| {
             self.servers.peer(*server).is_some_and(|peer| !suspects.contains(&peer))

@@ -8,10 +8,9 @@
 //! reason to disconnect a client.
 
 use crate::liveness::is_silent;
+use crate::server::clients::probes::BoundedWait;
 use crate::server::state::Server;
 use futures_util::future::join_all;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use units::{Duration, PeerId};
 use wire::Reply;
@@ -19,47 +18,6 @@ use world::World;
 
 /// Shortest silence for which a client is disconnected.
 const SILENCE_MIN: Duration = Duration::from_ms(10);
-
-/// Clients that are being pinged.
-#[derive(Default)]
-pub(crate) struct Probes(RefCell<BTreeSet<PeerId>>);
-
-/// Ping of one client.
-struct Probe<'a> {
-    probes: &'a Probes,
-    client: PeerId,
-}
-
-impl Probes {
-    /// Begins to ping a client, unless it is being pinged already.
-    fn begin(&self, client: PeerId) -> Option<Probe<'_>> {
-        let is_new = self.0.borrow_mut().insert(client);
-        is_new.then(|| Probe { probes: self, client })
-    }
-}
-
-impl Drop for Probe<'_> {
-    fn drop(&mut self) {
-        self.probes.0.borrow_mut().remove(&self.client);
-    }
-}
-
-/// Guard of an active request whose wait has a time-out of its own.
-pub(crate) struct BoundedWait(Rc<Cell<usize>>);
-
-impl BoundedWait {
-    /// Counts one more such request.
-    pub(crate) fn begin(count: &Rc<Cell<usize>>) -> Self {
-        count.update(|requests| requests + 1);
-        Self(Rc::clone(count))
-    }
-}
-
-impl Drop for BoundedWait {
-    fn drop(&mut self) {
-        self.0.update(|requests| requests - 1);
-    }
-}
 
 impl<W: World> Server<W> {
     /// Counts a request of `from` as one whose wait has a time-out of its own.

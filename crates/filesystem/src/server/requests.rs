@@ -199,18 +199,21 @@ impl<W: World> Server<W> {
             Request::Status => self.status().await,
             Request::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
             catalogue => {
-                match &catalogue {
-                    Request::Create { record, .. } => {
-                        self.check_record(record)?;
-                        self.check_policy(&record.buffering)?;
-                    }
-                    Request::SetDefaults { defaults, .. } => {
-                        self.check_policy(&defaults.buffering)?
-                    }
-                    _ => {}
-                }
+                self.check_change(&catalogue)?;
                 self.change_catalogue(catalogue).await.map(Answer::from)
             }
+        }
+    }
+
+    /// Refuses a change of the catalogue that names what this server does not have.
+    fn check_change(&self, change: &Request) -> Result<(), Fault> {
+        match change {
+            Request::Create { record, .. } => {
+                self.check_record(record)?;
+                self.check_policy(&record.buffering)
+            }
+            Request::SetDefaults { defaults, .. } => self.check_policy(&defaults.buffering),
+            _ => Ok(()),
         }
     }
 

@@ -200,6 +200,31 @@ impl Calibration {
     }
 }
 
+/// Carries programs out on real servers.
+fn carry_out(
+    cases: &[Case],
+    program: &Program,
+    directory: Option<&Path>,
+    runs: u32,
+) -> Result<Vec<Residual>, UserError> {
+    cases.iter().map(|case| case.carry_out(program, directory, runs)).collect()
+}
+
+/// Starts servers for a program that is measured.
+fn servers(
+    program: &Program,
+    count: u32,
+    directory: Option<&Path>,
+) -> Result<TemporaryInstance, UserError> {
+    let options = ServerOptions { direct: Direct::None, ..ServerOptions::default() };
+    TemporaryInstance::start(program, count, &[] as &[PathBuf], directory, &options)
+}
+
+/// The instance of started servers.
+fn instance_of(started: &TemporaryInstance) -> &Instance {
+    started.instance()
+}
+
 #[cfg(test)]
 mod tests {
     //! Proves: a calibration fits if its mean and each program are near, and says what is far.
@@ -230,29 +255,4 @@ mod tests {
         let one = misfit(&programs(&[1.0, 0.45, 2.2, 1.0])).unwrap();
         assert!(one.contains("2 of 4 programs") && one.contains("0.45 times"), "{one}");
     }
-}
-
-/// Carries programs out on real servers.
-fn carry_out(
-    cases: &[Case],
-    program: &Program,
-    directory: Option<&Path>,
-    runs: u32,
-) -> Result<Vec<Residual>, UserError> {
-    cases.iter().map(|case| case.carry_out(program, directory, runs)).collect()
-}
-
-/// Starts servers for a program that is measured.
-fn servers(
-    program: &Program,
-    count: u32,
-    directory: Option<&Path>,
-) -> Result<TemporaryInstance, UserError> {
-    let options = ServerOptions { direct: Direct::None, ..ServerOptions::default() };
-    TemporaryInstance::start(program, count, &[] as &[PathBuf], directory, &options)
-}
-
-/// The instance of started servers.
-fn instance_of(started: &TemporaryInstance) -> &Instance {
-    started.instance()
 }

@@ -115,6 +115,5 @@ impl Times {
 /// Returns the time of the last change of a file, as the system knows it.
 pub(super) fn modified(stat: &Stat) -> Timestamp {
     let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-    let within = u64::try_from(stat.st_mtime_nsec).unwrap_or(0);
-    Timestamp::from_ns(Timestamp::from_seconds(seconds).as_ns().saturating_add(within))
+    Timestamp::from_ns(Timestamp::from_seconds(seconds).as_ns().saturating_add(stat.st_mtime_nsec))
 }

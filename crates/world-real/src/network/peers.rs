@@ -174,8 +174,8 @@ impl Peers {
     }
 
     /// Withdraws `region`. Begins at once, also when the returned future is dropped; the future
-    /// ends when no connected peer uses the region. A foreign memory, which only this process writes, is
-    /// withdrawn without a wait.
+    /// ends when no connected peer uses the region. A foreign memory, which only this process
+    /// writes, is withdrawn without a wait.
     pub(crate) fn withdraw(&self, region: RegionId) -> impl Future<Output = ()> + use<> {
         let withdrawal = self.regions.remove(region, |peer, withdrawal| {
             let connection = self.connections.borrow().get(&peer).cloned();

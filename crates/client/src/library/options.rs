@@ -1,0 +1,60 @@
+//! Options of a connection, and what the environment says of them.
+
+use interface::UserError;
+use units::{Duration, MIB};
+
+/// Options of a connection.
+#[derive(Clone, Debug)]
+pub struct ConnectionOptions {
+    /// Size of the pool that buffers come from, in bytes. Only what is used of it takes memory.
+    pub pool_bytes: u64,
+    /// Time after which a server that does not answer is given up, and that collective calls wait
+    /// for missing members.
+    pub timeout: std::time::Duration,
+    /// Host of this machine on which members of a group listen for one another, where servers
+    /// listen by TCP; `None` for the one by which this machine reaches server 0.
+    pub peer_host: Option<String>,
+}
+
+/// Time-out of calls when nothing else is said, in seconds.
+const TIMEOUT_SECONDS: u64 = 60;
+
+impl Default for ConnectionOptions {
+    /// A pool of 64 MiB, and a time-out of 60 s.
+    fn default() -> Self {
+        let timeout = std::time::Duration::from_secs(TIMEOUT_SECONDS);
+        Self { pool_bytes: 64 * MIB, timeout, peer_host: None }
+    }
+}
+
+impl ConnectionOptions {
+    /// The default, with what the environment says: `UNISONO_TIMEOUT` is the time-out in seconds.
+    ///
+    /// # Errors
+    /// Fails when that is no number of seconds.
+    pub fn from_environment() -> Result<Self, UserError> {
+        let Some(word) = std::env::var_os("UNISONO_TIMEOUT") else { return Ok(Self::default()) };
+        let seconds = word.to_str().and_then(|word| word.parse::<f64>().ok());
+        let timeout = seconds.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
+        match timeout.filter(|timeout| !timeout.is_zero()) {
+            Some(timeout) => Ok(Self { timeout, ..Self::default() }),
+            None => Err(UserError::usage(
+                "cannot connect to an instance",
+                format!("UNISONO_TIMEOUT is {word:?}, not a number of seconds above 0"),
+                "set it to the number of seconds to wait for servers and missing members, such as \
+                 60",
+            )),
+        }
+    }
+
+    /// The default with a pool of `pool_bytes` bytes.
+    pub fn with_pool(pool_bytes: u64) -> Self {
+        Self { pool_bytes, ..Self::default() }
+    }
+
+    /// The time-out as the file system counts time.
+    pub(crate) fn timeout(&self) -> Duration {
+        let nanoseconds = self.timeout.as_nanos().min(u128::from(u64::MAX / 4));
+        Duration::from_ns(nanoseconds as u64)
+    }
+}
