@@ -223,5 +223,7 @@ int agree_again(open_file_t *file, int code)
     if (file->size == 1)
         return code;
     int met = PMPI_Iallreduce(&mine, &greatest, 1, MPI_LONG, MPI_MAX, file->comm, &request);
-    return agreed(file, code, meet_again(met, &request), greatest);
+    /* Not within the call below: an argument may be evaluated before another. */
+    met = meet_again(met, &request);
+    return agreed(file, code, met, greatest);
 }
