@@ -66,6 +66,29 @@ fn a_server_that_stands_still_is_an_error_and_no_rank_is_called_missing() {
 }
 
 #[test]
+fn a_server_that_stands_still_is_named_with_every_method() {
+    // Proves: also with methods in which ranks exchange data with one another, every rank gets an
+    // error that names the server, and no rank is called missing.
+    let servers = Servers::start();
+    let families = Family::OF_DEBIAN.iter().cycle();
+    let methods = ["two-phase", "independent", "global-barrier", "node-grouping"];
+    for (method, family) in methods.into_iter().zip(families) {
+        let mut command = program(&servers, *family, "stopped");
+        command.args(["-p", &servers.processes()[1].to_string()]);
+        command.args(["-x", "through"]);
+        command.env("UNISONO_HINTS", format!("unisono_method={method}"));
+        let text = done(command);
+        assert!(text.contains("checks passed"), "{method}, {family:?}: {text}");
+        assert!(text.contains("server 1"), "{method}, {family:?}: {text}");
+        for words in ["has not called", "has not joined", "client "] {
+            assert!(!text.contains(words), "{method}, {family:?}, {words}: {text}");
+        }
+        assert_kept(&servers);
+        done(servers.unisono(&["rm", "kept", "faults"]));
+    }
+}
+
+#[test]
 fn a_name_without_an_instance_is_explained_once() {
     let servers = Servers::start();
     for family in Family::OF_DEBIAN {

@@ -33,6 +33,7 @@ mod run;
 mod scenarios;
 mod shell;
 mod simulated_disks;
+mod stopped;
 mod strangers;
 mod support;
 mod tops;

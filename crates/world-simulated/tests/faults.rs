@@ -1,6 +1,6 @@
 //! Proves: a machine carries out its fault plan. Synced data survives a power failure, other data
 //! by sectors as the seed decides; slow and failing disks behave as planned; a node restarts; both
-//! ends of a lost connection get a departure.
+//! ends of a lost connection get a departure, and neither end of a silent one.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,7 +12,10 @@ use std::rc::Rc;
 use support::{BLOCK, machine};
 use units::{Duration, FileId, Instant};
 use world::payload::Bytes;
-use world::{Clock, Disk, Disks, Incoming, Network, RecordChange, RecordTable, Records, Tasks};
+use world::{
+    Clock, Disk, Disks, Incoming, Network, OneSided, Payloads, RecordChange, RecordTable, Records,
+    Tasks,
+};
 use world_simulated::models::ideal::IdealSpec;
 use world_simulated::models::mechanical::Drive;
 use world_simulated::{DiskKind, Disruption, FaultPlan, PlannedFault, SimulatedWorld};
@@ -183,4 +186,56 @@ fn a_lost_connection_gives_both_ends_a_departure() {
     let at = Instant::START + Duration::from_ms(10);
     assert_eq!(got.unwrap(), ((true, true), true, true, at));
     assert_eq!(*happened.borrow(), [lost]);
+}
+
+#[test]
+fn silence_is_announced_to_nobody_and_ends_with_the_connection() {
+    // Proves of a node that has stopped and of a connection that was cut: what is sent is lost, a
+    // ping and a transfer wait and are known as awaited, and both end with the connection.
+    let stopped = Disruption::Stop { node: 1 };
+    for silence in [stopped, Disruption::Cut { nodes: (0, 1) }] {
+        let (engine, machine) = machine(DiskKind::of(Drive::hp97560()));
+        machine.plan(&plan(1, &[(10, silence)]), |_| {});
+        let (one, other) = (machine.world(0), machine.world(1));
+        let stopping = machine.clone();
+        let got = engine.run(async move {
+            let peer = one.connect(&other.address()).await.unwrap();
+            let here = one.send(peer, world::Message::new(world::Header::new())).await;
+            let Incoming::Message { from, .. } = other.receive().await else {
+                panic!("it is sent")
+            };
+            let region = other.expose(&other.memory(8), &[from]).await.unwrap();
+            let alive = one.ping(peer).await;
+            one.sleep_until(Instant::START + Duration::from_ms(11)).await;
+            let sent = one.send(peer, world::Message::new(world::Header::new())).await;
+            let lost = Rc::new(RefCell::new(Vec::new()));
+            let (pinged, put) = (Rc::clone(&lost), Rc::clone(&lost));
+            let (pings, puts) = (one.clone(), one.clone());
+            let _ping = one.spawn(async move {
+                let has_failed = pings.ping(peer).await.is_err();
+                pinged.borrow_mut().push(has_failed);
+            });
+            let _put = one.spawn(async move {
+                let nothing: Bytes = vec![0; 8].into();
+                let has_failed = puts.put(peer, region, &[], &nothing).await.is_err();
+                put.borrow_mut().push(has_failed);
+            });
+            one.sleep(Duration::from_ms(1_000)).await;
+            let waits = (one.awaited_peers() == [peer], lost.borrow().len());
+            one.disconnect(peer);
+            one.sleep(Duration::from_ms(1)).await;
+            // The other side of a cut connection does not learn of that.
+            if silence != stopped {
+                let arrives = futures_util::FutureExt::now_or_never(other.receive());
+                assert!(arrives.is_none(), "{arrives:?}");
+            }
+            stopping.kill(1);
+            stopping.restart(1);
+            let again = one.connect(&other.address()).await;
+            (here, alive, sent.is_ok(), waits, lost.take(), again.is_ok())
+        });
+        let wanted = (Ok(()), Ok(()), true, (true, 0), vec![true, true], true);
+        assert_eq!(got.unwrap(), wanted, "{silence:?}");
+        engine.shut_down();
+    }
 }

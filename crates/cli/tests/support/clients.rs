@@ -98,19 +98,37 @@ pub(crate) fn group(place: &Place, clients: usize) -> Vec<BenchClient> {
     group_of(&vec![Home { instance: &instance, host: None }; clients])
 }
 
+/// As [`group`], with a time-out of a few seconds.
+pub(crate) fn impatient_group(place: &Place, clients: usize) -> Vec<BenchClient> {
+    let instance = place.instance();
+    start_group(&vec![Home { instance: &instance, host: None }; clients], Some("4"))
+}
+
 /// Starts a client at each of these places, all as one group, by rank.
 pub(crate) fn group_of(homes: &[Home<'_>]) -> Vec<BenchClient> {
+    start_group(homes, None)
+}
+
+fn start_group(homes: &[Home<'_>], timeout_seconds: Option<&str>) -> Vec<BenchClient> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let group = NEXT.fetch_add(1, Ordering::Relaxed);
-    let start = |(rank, home)| BenchClient::start(home, group, rank, homes.len());
+    let start =
+        |(rank, home)| BenchClient::start(home, (group, rank, homes.len()), timeout_seconds);
     let mut clients: Vec<BenchClient> = homes.iter().enumerate().map(start).collect();
     clients.iter_mut().for_each(BenchClient::expect_connected);
     clients
 }
 
 impl BenchClient {
-    fn start(home: &Home<'_>, group: u64, rank: usize, clients: usize) -> Self {
+    fn start(
+        home: &Home<'_>,
+        (group, rank, clients): (u64, usize, usize),
+        timeout_seconds: Option<&str>,
+    ) -> Self {
         let mut command = unisono(&["bench-client"]);
+        if let Some(seconds) = timeout_seconds {
+            command.env("UNISONO_TIMEOUT", seconds);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("a client starts");
         let input = process.stdin.take().expect("it was given one");

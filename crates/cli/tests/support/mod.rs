@@ -7,7 +7,7 @@ pub(crate) mod pages;
 mod running;
 
 pub(crate) use clients::{
-    Case, ENDLESS, FRAGMENTS, Home, group, group_of, others_learn_of_client_2,
+    Case, ENDLESS, FRAGMENTS, Home, group, group_of, impatient_group, others_learn_of_client_2,
 };
 pub(crate) use running::{Ended, Running, program, run, unisono};
 

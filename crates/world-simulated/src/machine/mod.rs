@@ -18,6 +18,7 @@ mod prefetch_hints;
 mod records;
 mod regions;
 mod silence;
+mod stops;
 mod transport;
 mod world;
 

@@ -6,7 +6,7 @@ use super::connection::{ConnectionEnd, check_header, departed};
 use super::flights::Kept;
 use super::message_costs::PutCopier;
 use super::node::{Node, Work};
-use super::silence::UntilEnded;
+use super::stops::UntilEnded;
 use crate::device::SimulatedDisk;
 use crate::engine::{Sleep, TaskHandle};
 use crate::random::next_random;

@@ -35,6 +35,8 @@ list_cases![
     a_node_that_disconnects_receives_nothing_more,
     messages_sent_after_work_keep_their_order,
     nothing_is_sent_to_who_left,
+    a_ping_is_answered_without_the_program,
+    a_ping_ends_with_its_connection,
     a_node_can_come_back,
 ];
 
@@ -467,6 +469,34 @@ fn nothing_is_sent_to_who_left<F: Fixture>(fixture: &mut F) {
         // Disconnecting twice is no error: both sides may do it at the same time.
         b.disconnect(a_of_b);
         a.disconnect(b_of_a);
+    });
+}
+
+fn a_ping_is_answered_without_the_program<F: Fixture>(fixture: &mut F) {
+    fixture.run(2, |worlds| async move {
+        let (a, b) = two(worlds);
+        let (b_of_a, a_of_b) = meet(&a, &b).await;
+        // Nobody receives on either node, and messages are on the way.
+        for index in 0..3 {
+            send(&a, b_of_a, Message::new(number(index))).await;
+        }
+        let (there, back) = join(a.ping(b_of_a), b.ping(a_of_b)).await;
+        assert_eq!((there, back), (Ok(()), Ok(())));
+        assert_eq!(a.awaited_peers(), [], "a ping that was answered leaves nothing");
+        for index in 0..3 {
+            assert_eq!(receive(&b, a_of_b).await.0, number(index), "a ping is no message");
+        }
+    });
+}
+
+fn a_ping_ends_with_its_connection<F: Fixture>(fixture: &mut F) {
+    fixture.run(2, |worlds| async move {
+        let (a, b) = two(worlds);
+        let (b_of_a, a_of_b) = meet(&a, &b).await;
+        a.disconnect(b_of_a);
+        expect_departed(a.ping(b_of_a).await, b_of_a);
+        assert_eq!(expect_departure(b.receive().await), a_of_b);
+        expect_departed(b.ping(a_of_b).await, a_of_b);
     });
 }
 
