@@ -54,7 +54,7 @@ fn a_run_copies_files_out_from_its_working_directory() {
         for (name, letter) in [("./in.h5", "a"), ("deep//out.h5", "b"), ("../two/out.h5", "c")] {
             let mut run = Command::new(prefix().join("bin/unisono"));
             run.args(["run", "--servers", "1", "--no-limit", "--stage-out", "results"]);
-            run.args(["--stage-in", "in.h5", "--"]);
+            run.args(["--overwrite", "--stage-in", "in.h5", "--"]);
             let mpiexec = family.mpiexec(2);
             run.arg(mpiexec.get_program()).args(mpiexec.get_args()).arg(&program);
             run.args([name, letter]).current_dir(&one).env("UNISONO_MATCH", "*.h5");

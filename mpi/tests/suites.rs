@@ -11,7 +11,7 @@ fn tests_of_pnetcdf_and_hdf5_that_take_seconds() {
     // Built once, whatever the profile.
     suites.arg("--folder").arg(built().parent().unwrap().join("suites"));
     let text = done(suites);
-    for (suite, least) in [("pnetcdf", 20), ("hdf5", 1)] {
+    for (suite, least) in [("pnetcdf", 8), ("hdf5", 1)] {
         for family in ["mpich", "openmpi"] {
             let start = format!("{suite:<10}{family:<10}");
             let row = text.lines().find_map(|line| line.strip_prefix(&start)).expect(&text);

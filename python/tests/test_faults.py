@@ -50,7 +50,7 @@ def test_a_server_that_dies_in_mid_transfer_ends_the_call(own_instance):
 
 def test_a_server_that_stops_is_given_up(own_instance):
     server = _processes(own_instance)[1]
-    with pytest.raises(errors.UnisonoError, match="has not answered for 1 s"):
+    with pytest.raises(errors.UnisonoError, match="has not answered for 0.5 s"):
         with unisono.connect(own_instance, timeout=1).open("file", "w") as file:
             file.write(0, bytes(4 << 20))
             os.kill(server, signal.SIGSTOP)

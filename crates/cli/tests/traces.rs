@@ -217,6 +217,7 @@ fn a_trace_of_btio_is_made() {
 fn a_log_becomes_a_trace() {
     let place = Place::new();
     let log = "# nprocs: 2\n# DXT, file_id: 1, file_name: /data/in\n# DXT, rank: 1, hostname: h\n\
+               # Module Rank Wt/Rd Segment Offset Length Start(s) End(s)\n\
                X_POSIX 1 read 0 0 100 0.5 0.75\n";
     let log = place.file("log", log.as_bytes());
     let trace = place.path("in.trace");
