@@ -117,7 +117,7 @@ static int open_here(open_file_t *file)
  * longer ones. */
 enum { TOLD_NAME_BYTES = 1032 };
 
-/* What rank 0 tells the others, in units of `long`. */
+/* Message of rank 0 to the others, in units of `long`. */
 typedef struct told {
     long code, amode;
     long given;                 /* hash of the name as the program gives it */

@@ -49,7 +49,7 @@ impl Compared {
     }
 }
 
-/// What a comparison needs.
+/// Input of a comparison.
 pub(super) struct Compare<'a> {
     arguments: &'a Run,
     preload: Option<&'a PathBuf>,

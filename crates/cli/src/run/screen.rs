@@ -230,7 +230,7 @@ fn further(all: usize, shown: usize, what: &str) -> Option<String> {
     (all > shown).then(|| format!("          and {} further {what}: see --json", all - shown))
 }
 
-/// What the program took without Unisono, and whether Unisono pays.
+/// Lines on the program without Unisono: its times, and whether Unisono pays.
 fn compared(outcome: &Outcome<'_>) -> Vec<String> {
     let Some(compared) = &outcome.compared else { return Vec::new() };
     let (before, after) = (&compared.before, &compared.after);

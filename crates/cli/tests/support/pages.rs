@@ -18,7 +18,7 @@ use std::path::Path;
 /// Line that a script prints before the output of each block.
 const MARK: &str = "== output of the block at line ";
 
-/// What is done with a block.
+/// Treatment of a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum How {
     /// It is run, and ends with this exit code.
@@ -36,9 +36,9 @@ pub(crate) struct Example {
     pub(crate) line: usize,
     /// Commands for a shell.
     pub(crate) commands: String,
-    /// What is done with it.
+    /// Treatment of the block.
     pub(crate) how: How,
-    /// What it prints, and whether its numbers are the same each time.
+    /// Expected output, and whether its numbers are the same each time.
     pub(crate) printed: Option<(String, bool)>,
 }
 
