@@ -231,10 +231,6 @@ impl<W: World> Group<W> {
 
     async fn connect_by(&self, member: ClientId, deadline: Instant) -> Result<PeerId, Fault> {
         let world = self.client.world();
-        let late = || {
-            let cause = "it did not join in time".to_owned();
-            Fault::ClientLeft { client: member, cause }
-        };
         loop {
             let connected = pin!(world.connect(&self.addresses[member.0 as usize]));
             match select(connected, pin!(world.sleep_until(deadline))).await {
@@ -244,7 +240,10 @@ impl<W: World> Group<W> {
                 }
                 Either::Left((Err(_), _)) => world.sleep(CONNECT_PAUSE).await,
                 // A process that has stopped answers no greeting.
-                Either::Right(_) => return Err(late()),
+                Either::Right(_) => {
+                    let cause = "it did not join in time".to_owned();
+                    return Err(Fault::ClientLeft { client: member, cause });
+                }
             }
             if let Some(broken) = self.why_broken() {
                 return Err(broken);

@@ -26,7 +26,7 @@ struct FileUse {
     changes: u32,
 }
 
-/// Change of a file by another way than through caches. Ends when dropped.
+/// Use of a file that changes it by another way than through caches. Ends when dropped.
 pub(crate) struct UncachedUse<'a> {
     files: &'a CachedFiles,
     file: FileId,
