@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Build profile of the workspace that is optimised and keeps its checks.
@@ -90,10 +91,15 @@ fn stream(
     silence_max: Duration,
     failures: &mut Failures,
 ) -> io::Result<(Tally, bool)> {
-    // A process group of its own, so that the tests end with the command.
-    let mut child =
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()?;
-    end_group_on_signal(&child);
+    let group = end_group_on_signal();
+    let mut child = {
+        let mut group = group.lock().unwrap_or_else(PoisonError::into_inner);
+        // A process group of its own, so that the tests end with the command.
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let child = command.spawn()?;
+        *group = Some(Pid::from_child(&child));
+        child
+    };
     let (sender, lines) = mpsc::channel();
     copy(child.stdout.take(), io::stdout(), sender.clone());
     copy(child.stderr.take(), io::stderr(), sender);
@@ -138,17 +144,25 @@ fn end_group(child: &mut Child) -> io::Result<()> {
     child.wait().map(drop)
 }
 
-/// Kills the process group of `child` when this process is interrupted or terminated: signals of a
-/// terminal do not reach another group.
-fn end_group_on_signal(child: &Child) {
-    let group = Pid::from_child(child);
+/// Kills the process group that the result gets when this process is interrupted or terminated:
+/// signals of a terminal do not reach another group.
+///
+/// A command that is started later has the default action of these signals, also where this process
+/// was started with signals ignored, as scripts start what they run in the background. Otherwise
+/// tests could not interrupt their own processes.
+fn end_group_on_signal() -> Arc<Mutex<Option<Pid>>> {
+    let group = Arc::new(Mutex::new(None));
+    let own = Arc::clone(&group);
     let handled = ctrlc::set_handler(move || {
-        let _ = kill_process_group(group, Signal::KILL);
+        if let Some(group) = *own.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         std::process::exit(INTERRUPTED);
     });
     if let Err(cause) = handled {
         eprintln!("note: tests may outlive an interrupt: {cause}");
     }
+    group
 }
 
 /// Tests that failed.
@@ -283,5 +297,24 @@ mod tests {
         while std::fs::read_to_string(&state).is_ok_and(|line| !line.contains(") Z ")) {
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn tests_can_interrupt_processes_where_interrupts_are_ignored() {
+        const IGNORES: &str = "UNISONO_TEST_IGNORES_INTERRUPTS";
+        if std::env::var_os(IGNORES).is_some() {
+            let mut command = Command::new("sh");
+            command.args(["-c", "kill -INT $$"]);
+            let ended = stream(command, Duration::from_secs(10), &mut Failures::default());
+            assert!(!ended.expect("sh runs").1, "sh was not interrupted");
+            return;
+        }
+        let this = "suite::tests::tests_can_interrupt_processes_where_interrupts_are_ignored";
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' INT; exec \"$@\"", "sh"]);
+        command.arg(std::env::current_exe().expect("a path")).args(["--exact", this]);
+        let output = command.env(IGNORES, "1").output().expect("sh runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
     }
 }
