@@ -177,6 +177,10 @@ class LockTimedOutError(UnisonoError, TimeoutError):
     """A member of a group holds a lock for longer than the time-out."""
 
 
+class ReadOnlyError(UnisonoError, OSError):
+    """Nothing can be changed: some data of the instance is lost."""
+
+
 _CLASSES: dict[str, type[UnisonoError]] = {
     "other": OtherError,
     "usage": UsageError,
@@ -207,6 +211,7 @@ _CLASSES: dict[str, type[UnisonoError]] = {
     "interrupted": InterruptedCallError,
     "local-file": LocalFileError,
     "lock-timed-out": LockTimedOutError,
+    "read-only": ReadOnlyError,
 }
 
 for _kind, _code, _errno in error_kinds():

@@ -86,7 +86,8 @@ enum {
     UNISONO_ERR_INTERNAL = 26,          /* a defect of the library */
     UNISONO_ERR_INTERRUPTED = 27,       /* the user interrupted the call */
     UNISONO_ERR_LOCAL_FILE = 28,        /* a local file could not be read or written */
-    UNISONO_ERR_LOCK_TIMED_OUT = 29     /* a member holds a lock for longer than the time-out */
+    UNISONO_ERR_LOCK_TIMED_OUT = 29,    /* a member holds a lock for longer than the time-out */
+    UNISONO_ERR_READ_ONLY = 30          /* some data of the instance is lost: nothing can change */
 };
 
 /* An error. Strings are never NULL, except file. New fields go to the end. */

@@ -28,6 +28,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), UserError> {
         None => {
             arguments.root.check()?;
             let options = ServerOptions {
+                degraded: false,
                 cache_bytes: arguments.cache,
                 direct: if arguments.direct { Direct::All } else { Direct::None },
                 tcp_host: arguments.tcp.clone(),

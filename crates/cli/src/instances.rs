@@ -4,7 +4,9 @@ use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start};
 use crate::file_systems::{DiskSpace, file_systems};
 use crate::format::{plural, show_size};
 use crate::present;
-use client::{Direct, Instance, InstanceFile, ServerEntry, ServerState, Session};
+use client::{
+    Direct, Instance, InstanceFile, LostDisk, LostFile, ServerEntry, ServerState, Session,
+};
 use cluster::{
     DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, Program,
     ServerOptions, Stopped, Target,
@@ -29,13 +31,20 @@ pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
         Target::Here => start_here(&instance, arguments)?,
         Target::Hosts(plan) => start_on_hosts(&instance, &plan, arguments)?,
     };
-    Session::new(instance.clone()).free_leftovers();
+    let session = Session::new(instance.clone());
+    if file.degraded.is_none() {
+        session.free_leftovers();
+    }
     if arguments.which.json {
-        return present::json(&json!({
+        let mut shown = json!({
             "schema": "unisono.start/1",
             "instance": instance.directory(),
             "servers": file.servers,
-        }));
+        });
+        if let Some(lost) = &file.degraded {
+            shown["degraded"] = degraded_json(&session, lost)?;
+        }
+        return present::json(&shown);
     }
     let directory = instance.directory().display();
     let running = match file.servers.len() {
@@ -48,7 +57,57 @@ pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
         let (whose, pid) = (whose(server), server.pid);
         present::line(&format!("  {whose}  process {pid}  data {}", data.join(" ")))?;
     }
-    Ok(())
+    file.degraded.map_or(Ok(()), |lost| show_degraded(&session, &file.servers, &lost))
+}
+
+/// Maximum number of files that `start --degraded` lists.
+const LOST_FILES_MAX: usize = 20;
+
+/// Says what is lost, and which files lack bytes.
+fn show_degraded(
+    session: &Session,
+    servers: &[ServerEntry],
+    lost: &[LostDisk],
+) -> Result<(), UserError> {
+    present::line("nothing can be changed, since it was started with --degraded")?;
+    present::lines(lost_lines(servers, lost))?;
+    let (files, all) = session.lost_files()?;
+    present::line(&format!("{} of {all} files have bytes there", files.len()))?;
+    for LostFile { name, bytes, lost_bytes, first } in files.iter().take(LOST_FILES_MAX) {
+        let (start, end) = (first.start, first.end);
+        present::line(&format!(
+            "  {name}: {lost_bytes} of {bytes} bytes, the first of them {start} to {end}"
+        ))?;
+    }
+    match files.len().checked_sub(LOST_FILES_MAX).filter(|more| *more > 0) {
+        Some(more) => present::line(&format!("  and {more} more; --json lists all")),
+        None => Ok(()),
+    }
+}
+
+/// Lines that say which data directories are lost.
+fn lost_lines(servers: &[ServerEntry], lost: &[LostDisk]) -> Vec<String> {
+    let line = |LostDisk { server, disk, cause }: &LostDisk| {
+        let server = servers.get(*server as usize)?;
+        let directory = server.data.get(*disk as usize)?;
+        Some(format!("  {}  lost: {}: {cause}", whose(server), directory.display()))
+    };
+    lost.iter().filter_map(line).collect()
+}
+
+fn degraded_json(session: &Session, lost: &[LostDisk]) -> Result<serde_json::Value, UserError> {
+    let (files, all) = session.lost_files()?;
+    let file = |file: &LostFile| {
+        json!({
+            "name": file.name, "bytes": file.bytes, "lost_bytes": file.lost_bytes,
+            "first": { "start": file.first.start, "end": file.first.end },
+        })
+    };
+    Ok(json!({
+        "lost": lost,
+        "files": all,
+        "files_with_lost_bytes": files.iter().map(file).collect::<Vec<_>>(),
+    }))
 }
 
 /// Chooses the machines to run servers on. Explains the choice unless the arguments make it plain.
@@ -77,6 +136,7 @@ fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, Us
     let servers = arguments.servers.or(arguments.servers_per_host).unwrap_or(SERVERS);
     let data = DataDirectories::share(&arguments.data, servers, &parent)?;
     let options = ServerOptions {
+        degraded: arguments.degraded,
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
         direct: direct(arguments)?,
@@ -93,6 +153,7 @@ fn start_on_hosts(
     let Start { servers, servers_per_host, data, .. } = arguments;
     let placements = plan.placements(*servers, *servers_per_host, data)?;
     let options = HostOptions {
+        degraded: arguments.degraded,
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
         direct: direct(arguments)?,
@@ -161,15 +222,24 @@ fn data_lines(instance: &Instance, servers: &[ServerEntry]) -> Vec<String> {
 
 pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {
     let instance = instance(arguments);
+    let InstanceFile { degraded, servers: entries, .. } = instance.read()?;
     let states = Session::new(instance.clone()).status()?;
     if arguments.json {
         let servers: Vec<_> = states.iter().map(state_json).collect();
         let directory = instance.directory();
-        present::json(&json!({
+        let mut shown = json!({
             "schema": "unisono.status/1", "instance": directory, "servers": servers
-        }))?;
+        });
+        if let Some(lost) = degraded {
+            shown["degraded"] = json!({ "lost": lost });
+        }
+        present::json(&shown)?;
     } else {
         present::line(&format!("instance {}", instance.directory().display()))?;
+        if let Some(lost) = degraded {
+            present::line("nothing can be changed, since it was started with --degraded")?;
+            present::lines(lost_lines(&entries, &lost))?;
+        }
         states.iter().try_for_each(|state| present::line(&state_line(state)))?;
     }
     all_answer(&states)

@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: &Replay) -> Result<(), UserError> {
         None => {
             arguments.root.check()?;
             let options = ServerOptions {
+                degraded: false,
                 cache_bytes: arguments.cache,
                 direct: if arguments.direct { Direct::All } else { Direct::None },
                 ..ServerOptions::default()

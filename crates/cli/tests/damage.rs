@@ -49,7 +49,7 @@ fn a_damaged_file_is_refused_with_its_place() {
         &place.instance().join(format!("data/server-{server}")).display().to_string(),
     ];
     let refused = place.run(&["get", "results", "copy"]).failed(DATA_CHECK, &told);
-    assert!(refused.error.contains("put it again"), "{}", refused.error);
+    assert!(refused.error.contains("put the file again"), "{}", refused.error);
     assert!(!place.path("copy").exists(), "no local file may be left");
     let mine = place.file("mine", b"mine");
     place.run(&["get", "results", "mine"]).failed(DATA_CHECK, &told);

@@ -23,6 +23,7 @@ mod instances;
 mod interrupted;
 mod library;
 mod limits;
+mod lost;
 mod own_policy;
 #[path = "../../world-real/tests/support/preloaded.rs"]
 mod preloaded;

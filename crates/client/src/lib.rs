@@ -14,6 +14,7 @@ mod copy;
 mod files;
 mod instance;
 mod library;
+mod lost_files;
 mod names;
 mod parallel;
 mod session;
@@ -23,7 +24,7 @@ pub use copy::{CopyPlan, LocalOutput, STANDARD_STREAM, no_directory};
 pub use filesystem::{CollectivePlan, PlannedTransfer};
 pub use instance::{
     CLIENTS_DIRECTORY, DIRTY_PERCENT, Direct, Foreign, INSTANCE_SCHEMA, Instance, InstanceFile,
-    Member, Origin, ProcessName, ServerEntry, absolute, default_instance_directory,
+    LostDisk, Member, Origin, ProcessName, ServerEntry, absolute, default_instance_directory,
     own_address_towards, refuse_foreign, refuse_foreign_links,
 };
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
@@ -32,6 +33,7 @@ pub use library::{
     HintSite, Hints, Operation, Page, RangeLock, RawMemory, VectorOperation, Verdict,
     hints_of_environment, wait_any,
 };
+pub use lost_files::LostFile;
 pub use names::{Place, SCHEME, instance_name};
 pub use parallel::for_each_at_once;
 pub use policy::{

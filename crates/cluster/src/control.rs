@@ -15,12 +15,14 @@
 //! Invariant: a server whose input ends before `instance.json` names it ends by itself, and has
 //! served no client.
 
+use crate::generations::{FoundDisk, Step};
 use crate::labels::FoundLabel;
 use interface::Failure;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
 use std::path::PathBuf;
+use world_real::Generations;
 
 /// Prefix of a server's messages. It tells them from the output of launchers and shells.
 pub(crate) const MARK: &str = "unisono-server ";
@@ -33,6 +35,12 @@ pub(crate) const LINE_BYTES_MAX: u64 = 1 << 20;
 pub(crate) struct Permission {
     /// Identity of the directories that belong together.
     pub(crate) set: String,
+    /// Change of generation, if there is one.
+    pub(crate) step: Option<Step>,
+    /// Number of the generation.
+    pub(crate) generation: u32,
+    /// Cause of the loss of each data directory that is lost.
+    pub(crate) lost: Vec<Option<String>>,
 }
 
 /// Message to a server after all servers listen: the start is complete.
@@ -59,6 +67,12 @@ pub(crate) struct Found {
     pub(crate) data: Vec<PathBuf>,
     /// Label of each directory that has one.
     pub(crate) labels: Vec<Option<FoundLabel>>,
+    /// State of each directory.
+    pub(crate) disks: Vec<FoundDisk>,
+    /// Generations of the catalogue, at the server that keeps it.
+    pub(crate) catalogue: Generations,
+    /// True if there is room for the records of a start.
+    pub(crate) has_room: bool,
     /// True if the first directory has a catalogue.
     pub(crate) has_catalogue: bool,
     /// True if any directory holds data of files.

@@ -1,10 +1,10 @@
 //! Data directories of an instance on this machine.
 
-use crate::control::Found;
 use crate::durable::replace;
 use crate::labels::{has_objects, is_labelled};
+use crate::server::CATALOGUE;
 use client::absolute;
-use interface::{ExitCode, UserError};
+use interface::UserError;
 use std::fs;
 use std::path::{Path, PathBuf};
 use world_real::RECORDS_FILE;
@@ -17,9 +17,6 @@ pub struct DataDirectories {
     /// True if the user named the directories.
     are_named: bool,
 }
-
-/// Subdirectory of the catalogue, in the first data directory of server 0.
-pub(crate) const CATALOGUE: &str = "catalogue";
 
 impl DataDirectories {
     /// Deals `directories` to `servers`: directory i goes to server i modulo servers. Without any,
@@ -120,31 +117,8 @@ pub(crate) fn remember(by_server: &[&[PathBuf]], memory: &Path) -> std::io::Resu
     }
 }
 
-/// Refuses a new catalogue beside data of files. File numbers would be used again, and the old data
-/// would be taken for that of new files.
-pub(crate) fn refuse_lost_catalogue(found: &[Found]) -> Result<(), UserError> {
-    let with_data = found.iter().position(|one| one.has_objects);
-    match (found.first(), with_data) {
-        (Some(Found { data, has_catalogue: false, .. }), Some(id)) => {
-            Err(lost_catalogue(&format!("server {id}"), data.first().map_or("".as_ref(), |it| it)))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// True if a directory, the first of server 0, has a catalogue.
 pub(crate) fn has_catalogue(directory: &Path) -> bool {
     let records = directory.join(CATALOGUE).join(RECORDS_FILE);
     fs::metadata(records).is_ok_and(|found| found.len() > 0)
-}
-
-/// Error of data without a catalogue in the directory where it belongs.
-fn lost_catalogue(data: &str, first: &Path) -> UserError {
-    let records = first.join(CATALOGUE).join(RECORDS_FILE);
-    UserError::new(
-        ExitCode::DataCheck,
-        "cannot start: the catalogue is lost",
-        format!("{data} holds data of files, but there is no catalogue in {}", records.display()),
-        "restore the catalogue from a copy, or start with empty data directories",
-    )
 }

@@ -16,7 +16,7 @@ use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use world_real::{OBJECTS_DIRECTORY, STORED_LOG};
+use world_real::{OBJECTS_DIRECTORY, STORED_LOG, read_log};
 
 const LABEL_FILE: &str = "unisono-disk.json";
 
@@ -63,9 +63,9 @@ pub(crate) struct FoundLabel {
 /// True if a directory holds data of files, or a log of such data.
 pub(crate) fn has_objects(directory: &Path) -> bool {
     let objects = fs::read_dir(directory.join(OBJECTS_DIRECTORY));
-    let log = fs::metadata(directory.join(STORED_LOG));
+    let log = read_log(&directory.join(STORED_LOG));
     objects.is_ok_and(|mut objects| objects.next().is_some())
-        || log.is_ok_and(|found| found.len() > 0)
+        || log.is_ok_and(|log| log.has_objects)
 }
 
 /// True if a directory has a final label.
@@ -138,7 +138,8 @@ pub(crate) fn common_set(
                 return Err(UserError::usage(
                     format!("{other} does not belong to the other data directories"),
                     format!("it has no label {LABEL_FILE}, but {first} has one"),
-                    "name the directories of the first start, or only new ones",
+                    "name the directories of the first start, or only new ones   (to read what is \
+                     left without lost directories: unisono start --degraded)",
                 ));
             }
         }
@@ -162,28 +163,52 @@ fn new_set() -> Result<String, UserError> {
 
 /// Data directories of one server and their places, locked as long as this exists.
 pub(crate) struct OwnDirectories {
-    directories: Vec<(PathBuf, Place)>,
-    #[expect(dead_code, reason = "they are locked while they are open")]
-    locks: Vec<File>,
+    directories: Vec<OwnDirectory>,
+}
+
+struct OwnDirectory {
+    path: PathBuf,
+    place: Place,
+    state: State,
+}
+
+enum State {
+    Locked(#[expect(dead_code, reason = "it is locked while it is open")] File),
+    /// There is nothing to read, for this reason.
+    Absent(String),
 }
 
 impl OwnDirectories {
     /// Locks the directories of server `server` of `servers`. Waits a little for a server that is
-    /// ending.
+    /// ending. With `degraded`, directories that cannot be used, or have no label, are absent.
     ///
     /// # Errors
-    /// Fails when another server uses one.
+    /// Fails when another server uses one, and, without `degraded`, when one cannot be used.
     pub(crate) fn lock(
         server: u32,
         servers: u32,
         directories: &[PathBuf],
+        degraded: bool,
     ) -> Result<Self, UserError> {
         let disks_per_server = directories.len() as u32;
-        let place = |disk| Place { server, servers, disk, disks_per_server };
-        let locks = directories.iter().map(|directory| lock(server, directory));
-        let locks = locks.collect::<Result<_, _>>()?;
-        let directories = directories.iter().cloned().zip((0..).map(place)).collect();
-        Ok(Self { directories, locks })
+        let own = |(disk, path): (u32, &PathBuf)| {
+            let place = Place { server, servers, disk, disks_per_server };
+            let state = match degraded {
+                true => state_of(server, path, place)?,
+                false => State::Locked(lock(server, path)?),
+            };
+            Ok::<_, UserError>(OwnDirectory { path: path.clone(), place, state })
+        };
+        let directories = (0..).zip(directories).map(own).collect::<Result<_, _>>()?;
+        Ok(Self { directories })
+    }
+
+    /// Path of each directory, and why it is absent, if it is.
+    pub(crate) fn absent(&self) -> impl Iterator<Item = (&Path, Option<&str>)> {
+        self.directories.iter().map(|own| match &own.state {
+            State::Locked(_) => (own.path.as_path(), None),
+            State::Absent(cause) => (own.path.as_path(), Some(cause.as_str())),
+        })
     }
 
     /// Label of each directory, if it has one.
@@ -191,8 +216,11 @@ impl OwnDirectories {
     /// # Errors
     /// Fails when one is finally that of another server or disk.
     pub(crate) fn labels(&self) -> Result<Vec<Option<FoundLabel>>, UserError> {
-        let found = |(directory, place): &(PathBuf, Place)| {
-            let label = label_at(directory, *place)?;
+        let found = |OwnDirectory { path, place, state }: &OwnDirectory| {
+            if matches!(state, State::Absent(_)) {
+                return Ok(None);
+            }
+            let label = label_at(path, *place)?;
             Ok(label.map(|Label { set, is_provisional, .. }| FoundLabel { set, is_provisional }))
         };
         self.directories.iter().map(found).collect()
@@ -200,7 +228,7 @@ impl OwnDirectories {
 
     /// Gives this identity, provisionally, to the directories that do not have it.
     pub(crate) fn label(&self, set: &str) -> Result<(), UserError> {
-        for (directory, place) in &self.directories {
+        for OwnDirectory { path: directory, place, .. } in &self.directories {
             if label_at(directory, *place)?.is_some_and(|label| label.set == set) {
                 continue;
             }
@@ -212,12 +240,25 @@ impl OwnDirectories {
 
     /// Makes the labels final: the instance is complete.
     pub(crate) fn complete(&self) -> Result<(), UserError> {
-        for (directory, _) in &self.directories {
+        for OwnDirectory { path: directory, .. } in &self.directories {
             if let Some(label) = any_label(directory)?.filter(|label| label.is_provisional) {
                 write(directory, &Label { is_provisional: false, ..label })?;
             }
         }
         Ok(())
+    }
+}
+
+/// Locks a directory that may be lost.
+fn state_of(server: u32, path: &Path, place: Place) -> Result<State, UserError> {
+    // A link, or a directory of another user, was refused before.
+    if let Err(error) = fs::read_dir(path) {
+        return Ok(State::Absent(format!("it cannot be read: {error}")));
+    }
+    let locked = lock(server, path)?;
+    match label_at(path, place)? {
+        Some(Label { is_provisional: false, .. }) => Ok(State::Locked(locked)),
+        Some(_) | None => Ok(State::Absent(format!("it has no label {LABEL_FILE}"))),
     }
 }
 
@@ -290,7 +331,7 @@ mod tests {
     }
 
     fn own(server: u32, servers: u32, directory: &tempfile::TempDir) -> OwnDirectories {
-        let own = OwnDirectories::lock(server, servers, &[directory.path().to_owned()]);
+        let own = OwnDirectories::lock(server, servers, &[directory.path().to_owned()], false);
         own.expect("nobody else uses it")
     }
 

@@ -13,10 +13,12 @@
 //! - Servers that were started for a command end with it, however it ends.
 //! - This crate puts the real world under servers; clients get theirs from `client`.
 
+mod agreement;
 mod control;
 mod data;
 mod doctor;
 mod durable;
+mod generations;
 mod hosts;
 mod instance;
 mod job;

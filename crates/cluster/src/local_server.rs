@@ -1,14 +1,17 @@
 //! A server on this machine.
 
+use crate::agreement::Agreement;
+use crate::generations::of_catalogue;
 use crate::labels::OwnDirectories;
 use crate::private::make_data_directory;
 use crate::server::{ServerPlan, serve_plan};
-use crate::started::{Bond, receive_order, serve_started};
+use crate::started::{Bond, found, receive_order, serve_started};
 use client::{Direct, Instance, InstanceFile, ServerEntry};
 use interface::UserError;
 use policy::ReplacementPolicies;
 use serde::{Deserialize, Serialize};
 use world::Address;
+use world_real::Generations;
 
 /// Order to a server on this machine.
 #[derive(Serialize, Deserialize)]
@@ -20,6 +23,7 @@ pub(crate) struct LocalOrder {
     pub(crate) cache_bytes: u64,
     pub(crate) dirty_percent: u32,
     pub(crate) direct: Direct,
+    pub(crate) degraded: bool,
 }
 
 impl LocalOrder {
@@ -38,12 +42,15 @@ impl LocalOrder {
             cache_bytes: file.cache_bytes,
             dirty_percent: file.dirty_percent,
             direct: file.direct.clone(),
+            degraded: file.degraded.is_some(),
         })
     }
 
     /// Makes the directories of the server.
     fn plan(self, instance: &Instance) -> Result<ServerPlan, UserError> {
-        self.entry.data.iter().try_for_each(|directory| make_data_directory(directory))?;
+        // What is missing stays so where nothing may be changed.
+        let mut data = self.entry.data.iter().filter(|data| !self.degraded || data.exists());
+        data.try_for_each(|directory| make_data_directory(directory))?;
         Ok(ServerPlan {
             id: self.entry.id,
             servers: self.servers,
@@ -53,8 +60,18 @@ impl LocalOrder {
             cache_bytes: self.cache_bytes,
             dirty_percent: self.dirty_percent,
             key: instance.key()?,
+            degraded: self.degraded,
+            generation: 0,
+            lost: Vec::new(),
         })
     }
+}
+
+/// Generations of the catalogue of an instance that runs, if it is on this machine.
+fn catalogue_of(file: &InstanceFile) -> Result<Option<Generations>, UserError> {
+    let first = file.servers.first().filter(|first| first.host.is_none());
+    let directory = first.and_then(|first| first.data.first());
+    directory.map(|directory| of_catalogue(directory)).transpose()
 }
 
 /// Serves as server number `id` of an instance until a client or SIGTERM asks it to stop. With
@@ -70,8 +87,13 @@ pub fn serve_process(
     policies: ReplacementPolicies,
 ) -> Result<(), UserError> {
     let Ok(order) = receive_order::<LocalOrder>() else {
-        let plan = LocalOrder::of(&instance.read()?, id)?.plan(instance)?;
-        let _own = OwnDirectories::lock(id, plan.servers, &plan.data)?;
+        let file = instance.read()?;
+        let plan = LocalOrder::of(&file, id)?.plan(instance)?;
+        let own = OwnDirectories::lock(id, plan.servers, &plan.data, plan.degraded)?;
+        let catalogue = catalogue_of(&file)?;
+        let Agreement { number, mut lost, .. } =
+            Agreement::of_one(found(&plan, &own)?, catalogue, plan.degraded)?;
+        let plan = ServerPlan { generation: number, lost: lost.remove(0), ..plan };
         return serve_plan(plan, policies, |_| (), std::future::pending());
     };
     let (place, pid) = (instance.clone(), std::process::id());

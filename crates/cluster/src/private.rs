@@ -3,9 +3,8 @@
 //! Invariant: what was there before is never changed: a directory that is not as it must be is
 //! refused.
 
-use crate::data::CATALOGUE;
 use crate::labels::unusable as unusable_data;
-use crate::server::SIZES;
+use crate::server::{CATALOGUE, SIZES};
 use client::{CLIENTS_DIRECTORY, Foreign, refuse_foreign, refuse_foreign_links};
 use interface::UserError;
 use std::fs::{self, DirBuilder, Permissions};

@@ -1,6 +1,5 @@
 //! A server process.
 
-use crate::data::CATALOGUE;
 use crate::labels::identity_of;
 use client::Direct;
 use filesystem::{Costs, RosterCache, ServerConfig, serve};
@@ -31,6 +30,9 @@ const LIMITS: ReceiveLimits = ReceiveLimits {
     stall_timeout: Duration::from_secs(20),
 };
 
+/// Subdirectory of the catalogue, in the first data directory of server 0.
+pub(crate) const CATALOGUE: &str = "catalogue";
+
 /// File of recorded file sizes that no data shows, in the server's first data directory.
 pub(crate) const SIZES: &str = "sizes";
 
@@ -52,6 +54,12 @@ pub(crate) struct ServerPlan {
     pub(crate) dirty_percent: u32,
     /// Secret of the instance.
     pub(crate) key: [u8; 32],
+    /// True if data directories may be lost, and nothing may be changed.
+    pub(crate) degraded: bool,
+    /// Number of the generation of the instance; 0 until it is known.
+    pub(crate) generation: u32,
+    /// Cause of the loss of each data directory that is lost; empty until it is known.
+    pub(crate) lost: Vec<Option<String>>,
 }
 
 /// Serves until a client, SIGTERM or the end of `also` asks it to stop. Calls `ready` with the
@@ -85,6 +93,7 @@ pub(crate) fn serve_plan(
         dirty_percent: plan.dirty_percent,
         buffers_per_disk: BUFFERS_PER_DISK,
         buffer_bytes: plan.cache_bytes / BUFFERS_PER_CACHE,
+        read_only: plan.degraded,
         costs: Costs::FREE,
         policies,
         rosters: RosterCache::default(),
@@ -108,7 +117,8 @@ pub(crate) fn serve_plan(
     })
 }
 
-/// Creates the directories of a server's records, in its first data directory.
+/// Creates the directories of a server's records, in its first data directory. Where nothing may be
+/// changed, only those count that are there.
 fn create_records(plan: &ServerPlan) -> Result<Vec<(RecordTable, PathBuf)>, UserError> {
     let mut records = vec![(RecordTable::Sizes, SIZES)];
     if plan.id == 0 {
@@ -116,6 +126,7 @@ fn create_records(plan: &ServerPlan) -> Result<Vec<(RecordTable, PathBuf)>, User
     }
     let first = plan.data.first().cloned().unwrap_or_default();
     let records = records.into_iter().map(|(table, name)| (table, first.join(name)));
+    let records = records.filter(|(_, directory)| !plan.degraded || directory.is_dir());
     let records: Vec<(RecordTable, PathBuf)> = records.collect();
     for (_, directory) in &records {
         std::fs::create_dir_all(directory)
@@ -126,11 +137,13 @@ fn create_records(plan: &ServerPlan) -> Result<Vec<(RecordTable, PathBuf)>, User
 
 /// Returns the disks of a server, one for each data directory.
 fn disks_of(plan: &ServerPlan) -> Result<Vec<DiskConfig>, UserError> {
-    let disks = plan.data.iter().map(|directory| {
+    let lost = plan.lost.iter().cloned().chain(std::iter::repeat(None));
+    let disks = plan.data.iter().zip(lost).map(|(directory, lost)| {
         let options =
             DiskOptions { direct: plan.direct.is_for(directory), ..DiskOptions::default() };
-        let identity = identity_of(directory)?;
-        Ok(DiskConfig { directory: directory.clone(), identity, options })
+        let identity = if lost.is_some() { 0 } else { identity_of(directory)? };
+        let generation = plan.generation;
+        Ok(DiskConfig { identity, generation, lost, options, ..DiskConfig::at(directory) })
     });
     disks.collect()
 }

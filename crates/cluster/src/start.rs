@@ -1,9 +1,10 @@
 //! Starting the servers of an instance on this machine.
 
-use crate::control::{Commit, Found, Permission, ServerMessage, line, parse_message};
-use crate::data::{DataDirectories, refuse_lost_catalogue};
+use crate::agreement::{lost_disks, permissions};
+use crate::control::{Commit, Found, ServerMessage, line, parse_message};
+use crate::data::DataDirectories;
 use crate::instance::{begin_start, directories, forget, make_ready, write};
-use crate::labels::{FoundLabel, common_set};
+use crate::labels::FoundLabel;
 use crate::leftovers::open_log;
 use crate::local_server::LocalOrder;
 use crate::process::{Child, Program};
@@ -35,6 +36,8 @@ pub struct ServerOptions {
     /// Host, by name or address, on which servers listen by TCP, each on a port of its own. `None`
     /// uses Unix sockets in the instance directory.
     pub tcp_host: Option<String>,
+    /// True to start without data directories that are lost. Then nothing can be changed.
+    pub degraded: bool,
 }
 
 impl Default for ServerOptions {
@@ -45,6 +48,7 @@ impl Default for ServerOptions {
             dirty_percent: DIRTY_PERCENT,
             direct: Direct::None,
             tcp_host: None,
+            degraded: false,
         }
     }
 }
@@ -96,9 +100,9 @@ fn start_all(
     let begin = |id| Starting::begin(instance, program, &file, id, attached);
     let mut servers = ids.map(begin).collect::<Result<Vec<_>, _>>()?;
     let found = servers.iter_mut().map(Starting::found).collect::<Result<Vec<_>, _>>()?;
-    let set = common_set(&labels(&found))?;
-    refuse_lost_catalogue(&found)?;
-    servers.iter_mut().for_each(|server| server.send(&Permission { set: set.clone() }));
+    let permissions = permissions(&found, labels(&found), options.degraded)?;
+    file.degraded = file.degraded.map(|_| lost_disks(&permissions));
+    servers.iter_mut().zip(&permissions).for_each(|(server, permission)| server.send(permission));
     for (server, entry) in servers.iter_mut().zip(&mut file.servers) {
         (entry.address, entry.pid) = server.listening()?;
     }
@@ -141,6 +145,7 @@ fn planned(instance: &Instance, data: &DataDirectories, options: &ServerOptions)
         cache_bytes: options.cache_bytes,
         dirty_percent: options.dirty_percent,
         direct: options.direct.clone(),
+        degraded: options.degraded.then(Vec::new),
         supervisor: None,
         origin: None,
     }

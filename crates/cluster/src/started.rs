@@ -5,6 +5,7 @@
 
 use crate::control::{Commit, Found, Permission, ServerMessage, receive, report};
 use crate::data::has_catalogue;
+use crate::generations::{FoundDisk, Logs, of_catalogue, of_disk};
 use crate::labels::{OwnDirectories, has_objects};
 use crate::server::{ServerPlan, serve_plan};
 use interface::{ExitCode, UserError};
@@ -12,9 +13,11 @@ use policy::ReplacementPolicies;
 use serde::de::DeserializeOwned;
 use std::cell::RefCell;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::mpsc;
 use tokio::sync::oneshot;
 use world::Address;
+use world_real::Generations;
 
 /// Meaning of the end of standard input.
 pub(crate) struct Bond {
@@ -40,23 +43,29 @@ pub(crate) fn serve_started(
 ) -> Result<(), UserError> {
     let mut is_serving = false;
     let served = begun.and_then(|plan| {
-        let own = OwnDirectories::lock(plan.id, plan.servers, &plan.data)?;
-        report(&ServerMessage::Found(Found {
-            data: plan.data.clone(),
-            labels: own.labels()?,
-            has_catalogue: plan.data.first().is_some_and(|first| has_catalogue(first)),
-            has_objects: plan.data.iter().any(|directory| has_objects(directory)),
-        }));
-        let permission: Permission = receive_order()?;
-        own.label(&permission.set)?;
+        let own = OwnDirectories::lock(plan.id, plan.servers, &plan.data, plan.degraded)?;
+        report(&ServerMessage::Found(found(&plan, &own)?));
+        let Permission { set, step, generation, lost } = receive_order()?;
+        if !plan.degraded {
+            own.label(&set)?;
+        }
+        let logs = Logs::of_server(plan.id, &plan.data);
+        if let Some(step) = step {
+            logs.begin(step)?;
+        }
+        let plan = ServerPlan { generation, lost, ..plan };
+        let complete = || {
+            own.complete()?;
+            step.map_or(Ok(()), |step| logs.complete(step))
+        };
         let (committed, input_ended) = watch_input(bond);
         let refused = RefCell::new(None);
         let ready = |address: &Address| {
             let (address, pid) = (address.0.clone(), std::process::id());
             report(&ServerMessage::Listening { address, pid });
             // Without a start that is complete, there is nothing to do.
-            let complete = committed.recv().map_err(|_| abandoned()).and_then(|()| own.complete());
-            match complete {
+            let committed = committed.recv().map_err(|_| abandoned());
+            match committed.and_then(|()| complete()) {
                 Ok(()) => {
                     is_serving = true;
                     report(&ServerMessage::Serving);
@@ -79,6 +88,26 @@ pub(crate) fn serve_started(
         if !is_serving {
             report(&ServerMessage::Failed(error.clone().into()));
         }
+    })
+}
+
+/// What a server has found in its directories, which it has locked. Takes the room for a new
+/// generation.
+pub(crate) fn found(plan: &ServerPlan, own: &OwnDirectories) -> Result<Found, UserError> {
+    let first = plan.data.first().filter(|_| plan.id == 0);
+    let logs = Logs::of_server(plan.id, &plan.data);
+    let disk = |(path, absent): (&Path, Option<&str>)| {
+        let generations = if absent.is_some() { Generations::default() } else { of_disk(path)? };
+        Ok::<_, UserError>(FoundDisk { generations, absent: absent.map(str::to_owned) })
+    };
+    Ok(Found {
+        data: plan.data.clone(),
+        labels: own.labels()?,
+        disks: own.absent().map(disk).collect::<Result<_, _>>()?,
+        catalogue: first.map_or(Ok(Generations::default()), |first| of_catalogue(first))?,
+        has_room: !plan.degraded && logs.reserve()?,
+        has_catalogue: first.is_some_and(|first| has_catalogue(first)),
+        has_objects: plan.data.iter().any(|directory| has_objects(directory)),
     })
 }
 

@@ -70,6 +70,8 @@ pub enum ErrorKind {
     LocalFile = 28,
     /// A member of a group holds a lock for longer than the time-out.
     LockTimedOut = 29,
+    /// Nothing can be changed: some data of the instance is lost.
+    ReadOnly = 30,
 }
 
 /// One row of the table.
@@ -91,7 +93,7 @@ use ErrorKind as K;
 use ExitCode as X;
 
 /// Every kind, by number.
-pub const KINDS: [KindRow; 29] = [
+pub const KINDS: [KindRow; 30] = [
     row(K::Other, "other", X::Failed, libc::EIO, "MPI_ERR_IO"),
     row(K::Usage, "usage", X::Usage, libc::EINVAL, "MPI_ERR_ARG"),
     row(K::NoInstance, "no-instance", X::NoServer, libc::ENXIO, "MPI_ERR_NO_SUCH_FILE"),
@@ -121,6 +123,7 @@ pub const KINDS: [KindRow; 29] = [
     row(K::Interrupted, "interrupted", X::Failed, libc::EINTR, "MPI_ERR_OTHER"),
     row(K::LocalFile, "local-file", X::Failed, libc::EIO, "MPI_ERR_IO"),
     row(K::LockTimedOut, "lock-timed-out", X::Collective, libc::ETIMEDOUT, "MPI_ERR_FILE_IN_USE"),
+    row(K::ReadOnly, "read-only", X::Failed, libc::EROFS, "MPI_ERR_READ_ONLY"),
 ];
 
 const fn row(
@@ -169,6 +172,7 @@ impl ErrorKind {
             Fault::ServerStalled { .. } => Self::ServerStalled,
             Fault::CounterOverflow { .. } => Self::Usage,
             Fault::LockTimedOut { .. } => Self::LockTimedOut,
+            Fault::ReadOnly => Self::ReadOnly,
             Fault::Cancelled => Self::Cancelled,
         }
     }
@@ -233,6 +237,7 @@ impl ErrorPlace {
             | Fault::TransferFailed { .. }
             | Fault::CallsDiffer { .. }
             | Fault::CounterOverflow { .. }
+            | Fault::ReadOnly
             | Fault::Cancelled => nowhere,
         }
     }

@@ -198,6 +198,9 @@ pub enum Fault {
         /// Time that was waited, in milliseconds.
         waited_ms: u64,
     },
+    /// Nothing can be changed: the instance was started without some of its data.
+    #[error("the instance was started with --degraded, so nothing in it can be changed")]
+    ReadOnly,
     /// The client that requested a collective cancelled it.
     #[error("the client that requested the collective cancelled it")]
     Cancelled,
@@ -228,7 +231,8 @@ impl Fault {
             Self::WrongVersion { .. } => "use client and servers of the same release",
             Self::NoSpace { .. } => "free space in the data directories or add servers",
             Self::Corrupt { .. } => {
-                "remove the file and put it again from a copy; if it recurs, replace that disk"
+                "put the file again from a copy, or put back the directory that the cause names; \
+                 if it recurs, replace that disk"
             }
             Self::DiskFailed { .. } => {
                 "check the data directory named in the cause, then restart its server"
@@ -254,6 +258,10 @@ impl Fault {
             Self::CounterOverflow { .. } => "set the counter to a smaller value first",
             Self::LockTimedOut { .. } => {
                 "check that this member releases its locks, or set a longer time-out"
+            }
+            Self::ReadOnly => {
+                "copy what is left to another instance, or restore the lost directories and start \
+                 without --degraded"
             }
             Self::Cancelled => "see the error of another server, which was reported first",
             Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",

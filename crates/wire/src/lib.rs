@@ -46,4 +46,4 @@ pub use rendezvous::{
 pub use request_id::RequestId;
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 14;
+pub const PROTOCOL_VERSION: u16 = 15;

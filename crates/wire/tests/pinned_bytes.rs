@@ -139,7 +139,7 @@ pinned!(message: Message {
     Message::Hello { .. }, Message::Hello { version: 10, key: ClientKey(300) }, "00 | 0a ac 02";
     Message::Request { .. }, Message::Request { id: ID, request: Request::Stop }, "01 | 07 0f";
     Message::Reply { .. }, Message::Reply { id: ID, result: Err(Fault::Cancelled) },
-        "02 | 07 01 17";
+        "02 | 07 01 18";
     Message::Group(_), Message::Group(GroupMessage::Leave), "03 | 02";
     Message::CollectiveFailed { .. },
         Message::CollectiveFailed { collective: 5, fault: Fault::Cancelled }, "04 | 05 17";
@@ -301,7 +301,7 @@ pinned!(group_message: GroupMessage {
         GroupMessage::Agree { number: 1, round: 2, values: vec![(ClientId(3), 4)], fault: None },
         "01 | 01 02 01 03 04 00";
     GroupMessage::Leave, GroupMessage::Leave, "02";
-    GroupMessage::Broken { .. }, GroupMessage::Broken { fault: Fault::Cancelled }, "03 | 17";
+    GroupMessage::Broken { .. }, GroupMessage::Broken { fault: Fault::Cancelled }, "03 | 18";
 });
 
 pinned!(fault: Fault {
@@ -330,7 +330,8 @@ pinned!(fault: Fault {
         "14 | 01 ac 02";
     Fault::CounterOverflow { .. }, Fault::CounterOverflow { value: 1, add: 300 }, "15 | 01 ac 02";
     Fault::LockTimedOut { .. }, lock_timed_out(), "16 | 03 01 02 ac 02";
-    Fault::Cancelled, Fault::Cancelled, "17";
+    Fault::ReadOnly, Fault::ReadOnly, "17";
+    Fault::Cancelled, Fault::Cancelled, "18";
 });
 
 /// The explicit numbers of enums without fields are those that postcard counts.

@@ -48,7 +48,7 @@ async fn read_all(disk: &RealDisk, home: &Path) -> Duration {
 
 async fn measure(home: &Path, options: DiskOptions) -> (Duration, Option<u64>, Duration) {
     std::fs::create_dir_all(home).expect("a place to write to");
-    let disks = vec![DiskConfig { directory: home.to_owned(), identity: 0, options }];
+    let disks = vec![DiskConfig { options, ..DiskConfig::at(home) }];
     let config = NodeConfig { disks, ..Default::default() };
     let world = RealWorld::open(config).expect("the directory can be a disk");
     let disk = &world.disks()[0];

@@ -66,7 +66,7 @@ async fn pass(disk: &RealDisk, block: &RealPayload) -> Times {
 fn open(directory: &Path, name: &str, options: DiskOptions) -> RealWorld {
     let home = directory.join(name);
     std::fs::create_dir_all(&home).expect("a place to write to");
-    let disks = vec![DiskConfig { directory: home, identity: 0, options }];
+    let disks = vec![DiskConfig { options, ..DiskConfig::at(home) }];
     RealWorld::open(NodeConfig { disks, ..NodeConfig::default() })
         .expect("the directory can be a disk")
 }

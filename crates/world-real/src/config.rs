@@ -13,7 +13,8 @@ pub struct NodeConfig {
     pub listen: Option<Address>,
     /// Disks of the node; empty on a client.
     pub disks: Vec<DiskConfig>,
-    /// Tables of records that the node keeps, each with its directory, which must exist.
+    /// Tables of records that the node keeps, each with its directory, which must exist. Another
+    /// table is empty and cannot be changed.
     pub records: Vec<(RecordTable, PathBuf)>,
     /// Key that nodes share. Required for TCP, unused over Unix sockets.
     pub key: Option<[u8; 32]>,
@@ -49,8 +50,22 @@ pub struct DiskConfig {
     /// reported as damaged. 0: unknown; objects of any disk are accepted, and any disk accepts
     /// objects written here.
     pub identity: u64,
+    /// Number of the present generation of the instance: objects that change get it, and an object
+    /// with an earlier number than the disk's log is reported as an older copy. 0: unknown.
+    pub generation: u32,
+    /// Cause of the loss of a disk that is lost. Its directory, which may be missing, is not
+    /// opened. The disk has no objects: reads fail with this cause, and writes fail too.
+    pub lost: Option<String>,
     /// Options of use.
     pub options: DiskOptions,
+}
+
+impl DiskConfig {
+    /// A disk in this directory, of which nothing else is known, with the usual options.
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        let (directory, options) = (directory.into(), DiskOptions::default());
+        Self { directory, identity: 0, generation: 0, lost: None, options }
+    }
 }
 
 /// Options of a disk.

@@ -22,7 +22,10 @@ mod timers;
 mod worker;
 
 pub use config::{DiskConfig, DiskOptions, NodeConfig, OpenError, ReceiveLimits};
-pub use disk::{OBJECTS_DIRECTORY, RealDisk, STORED_LOG};
+pub use disk::{
+    Generation, Generations, LogSummary, OBJECTS_DIRECTORY, RealDisk, STORED_LOG, begin_generation,
+    complete_generation, read_log, reserve_generation,
+};
 pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
 pub use records::RECORDS_FILE;
 pub use tasks::{EventLoop, Task, detach, run};
@@ -99,13 +102,6 @@ impl RealWorld {
         };
         Ok(Self { shared: Rc::new(shared) })
     }
-
-    fn records(&self, table: RecordTable, operation: &str) -> Result<&RecordStore, RecordsError> {
-        self.shared.records[table as usize].as_ref().ok_or_else(|| RecordsError::Failed {
-            operation: operation.into(),
-            cause: format!("this node has no table {table:?}"),
-        })
-    }
 }
 
 /// Fills `bytes` from the random number generator of the system.
@@ -175,7 +171,10 @@ impl Disks for RealWorld {
 
 impl Records for RealWorld {
     async fn records(&self, table: RecordTable) -> Result<Vec<(u64, Vec<u8>)>, RecordsError> {
-        self.records(table, "read all records")?.all().await
+        match &self.shared.records[table as usize] {
+            None => Ok(Vec::new()),
+            Some(store) => store.all().await,
+        }
     }
 
     async fn record_change(
@@ -183,7 +182,12 @@ impl Records for RealWorld {
         table: RecordTable,
         changes: Vec<RecordChange>,
     ) -> Result<(), RecordsError> {
-        self.records(table, "change records")?.change(changes).await
+        let store = self.shared.records[table as usize].as_ref();
+        let none = || RecordsError::Failed {
+            operation: "change records".into(),
+            cause: format!("this node has no table {table:?}"),
+        };
+        store.ok_or_else(none)?.change(changes).await
     }
 }
 

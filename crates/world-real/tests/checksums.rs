@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use support::Place;
@@ -10,8 +11,8 @@ use support::disks::{
     OBJECT, PIECE, bytes, cut, damaged, data_file, flip, node_of, read, sums_file, with_disk, write,
 };
 use units::FileId;
-use world::{Disk, DiskError, Disks};
-use world_real::{DiskConfig, DiskOptions};
+use world::{Damage, Disk, DiskError, Disks};
+use world_real::{DiskConfig, DiskOptions, RealDisk, STORED_LOG};
 
 const BUFFERED: DiskOptions = DiskOptions { direct: false, checksums: true, preallocate: true };
 
@@ -24,6 +25,16 @@ const HEADER: u64 = 64;
 fn written(contents: &[u8]) -> Place {
     let place = Place::new();
     with_disk(&place, BUFFERED, |disk| async move {
+        write(&disk, 0, contents).await.expect("there is room");
+        disk.sync(OBJECT).await.expect("it is stored");
+    });
+    place
+}
+
+/// Returns a disk that was written in a generation.
+fn written_in(generation: u32, contents: &[u8]) -> Place {
+    let place = Place::new();
+    in_generation(generation, &place, |disk| async move {
         write(&disk, 0, contents).await.expect("there is room");
         disk.sync(OBJECT).await.expect("it is stored");
     });
@@ -80,28 +91,79 @@ fn a_damaged_piece_is_healed_only_by_a_write_of_all_of_it() {
 
 #[test]
 fn an_object_that_is_gone_is_told() {
-    // Proves: a durable object whose file is missing counts as damaged, not as a hole, until it is
-    // removed; a missing object that was never durable is a hole.
+    // Proves: an object whose file is missing counts as damaged, not as a hole, until it is
+    // removed; one that was never durable is a hole after a session has ended.
     for direct in [false, true] {
         let place = written(&contents());
         std::fs::remove_file(data_file(&place)).expect("it is there");
         with_disk(&place, DiskOptions { direct, ..BUFFERED }, |disk| async move {
-            let outcome = read(&disk, 3 * PIECE, 1).await;
-            assert!(matches!(outcome, Err(DiskError::Corrupt { offset: 0, .. })), "{outcome:?}");
-            assert!(matches!(write(&disk, 0, b"x").await, Err(DiskError::Corrupt { .. })));
+            let start = 3 * PIECE;
+            let missing = Some((start, 1, Damage::Missing));
+            assert_eq!(damage_of(read(&disk, start, 1).await), missing);
+            assert_eq!(damage_of(write(&disk, start, b"x").await), missing);
             disk.remove(OBJECT).await.expect("it can be removed");
             assert_eq!(read(&disk, 0, 2).await.expect("there is none"), b"\0\0");
             write(&disk, 0, b"x").await.expect("it is a new one");
         });
     }
-    let place = Place::new();
-    with_disk(&place, BUFFERED, |disk| async move {
-        write(&disk, 0, b"x").await.expect("there is room");
-    });
-    std::fs::remove_file(data_file(&place)).expect("it is there");
-    with_disk(&place, BUFFERED, |disk| async move {
-        assert_eq!(read(&disk, 0, 2).await.expect("nothing was stored"), b"\0\0");
-    });
+    for session_ends in [false, true] {
+        let place = Place::new();
+        with_disk(&place, BUFFERED, |disk| async move {
+            write(&disk, 0, b"x").await.expect("there is room");
+        });
+        std::fs::remove_file(data_file(&place)).expect("it is there");
+        if session_ends {
+            end_session_of_log(&place);
+        }
+        with_disk(&place, BUFFERED, |disk| async move {
+            match session_ends {
+                true => assert_eq!(read(&disk, 0, 2).await.expect("it is a hole"), b"\0\0"),
+                false => {
+                    let missing = Some((0, 2, Damage::Missing));
+                    assert_eq!(damage_of(read(&disk, 0, 2).await), missing);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn an_older_copy_of_an_object_is_told() {
+    // Proves: an object that was changed after a later start, and is then replaced by a copy from
+    // before, is damage, whether a sync has covered the change or not; one that nobody changed is
+    // not. After a crash of the machine, what the device has is accepted.
+    for (is_changed, is_synced, is_copy) in
+        [(true, true, true), (true, false, true), (true, true, false), (false, true, true)]
+    {
+        let place = written_in(3, &contents());
+        let copies = [data_file(&place), sums_file(&place)].map(|file| {
+            let copy = std::fs::read(&file).expect("it is there");
+            (file, copy)
+        });
+        in_generation(4, &place, |disk| async move {
+            if is_changed {
+                write(&disk, PIECE + 5, b"new").await.expect("there is room");
+            }
+            read(&disk, 0, 1).await.expect("it is there");
+            if is_synced {
+                disk.sync(OBJECT).await.expect("it is stored");
+            }
+        });
+        if is_copy {
+            copies.into_iter().for_each(|(file, copy)| {
+                std::fs::write(file, copy).expect("a test may write");
+            });
+        }
+        in_generation(5, &place, |disk| async move {
+            let told = (is_changed && is_copy).then_some((2 * PIECE, 9, Damage::Older));
+            assert_eq!(damage_of(read(&disk, 2 * PIECE, 9).await), told);
+        });
+        end_session_of_log(&place);
+        in_generation(6, &place, |disk| async move {
+            let told = (is_changed && is_copy).then_some((0, 1, Damage::Older));
+            assert_eq!(damage_of(read(&disk, 0, 1).await), told);
+        });
+    }
 }
 
 #[test]
@@ -195,7 +257,7 @@ fn an_object_without_checksums_gets_them() {
 fn checksums_that_are_gone_are_told() {
     // Proves: of a durable object with checksums nothing is returned after its checksum file is
     // emptied or lost, alone or with the rest, also after another write, until the object is
-    // removed. The files of an object that is not durable may be lost in a crash.
+    // removed. The files of an object that is not durable may be lost in a crash of the machine.
     let lose: [fn(&Place); 4] = [
         |place| cut(&sums_file(place), 0),
         |place| std::fs::remove_file(sums_file(place)).expect("it is there"),
@@ -218,6 +280,7 @@ fn checksums_that_are_gone_are_told() {
             }
         });
         lose(&place);
+        end_session_of_log(&place);
         with_disk(&place, BUFFERED, |disk| async move {
             let outcomes = [read(&disk, 0, 1).await.err(), write(&disk, 0, b"x").await.err()];
             for outcome in outcomes {
@@ -420,7 +483,8 @@ fn sums_are_those_of_their_disk() {
         }
         let directory = place.path().to_owned();
         world_real::run(async {
-            let world = node_of(DiskConfig { directory, identity: 8, options: BUFFERED });
+            let world =
+                node_of(DiskConfig { identity: 8, options: BUFFERED, ..DiskConfig::at(directory) });
             let disk = &world.disks()[0];
             assert!(matches!(read(disk, 0, 1).await, Err(DiskError::Corrupt { .. })));
             assert!(matches!(write(disk, 0, b"x").await, Err(DiskError::Corrupt { .. })));
@@ -436,7 +500,8 @@ fn a_disk_that_does_not_know_which_it_is_takes_all_objects() {
     let at = |identity: u64, expected: Option<u64>| {
         let directory = place.path().to_owned();
         world_real::run(async {
-            let world = node_of(DiskConfig { directory, identity, options: BUFFERED });
+            let world =
+                node_of(DiskConfig { identity, options: BUFFERED, ..DiskConfig::at(directory) });
             let disk = &world.disks()[0];
             assert_eq!(damaged(read(disk, PIECE, 1).await), expected, "identity {identity}");
             if expected.is_none() {
@@ -456,6 +521,39 @@ fn a_disk_that_does_not_know_which_it_is_takes_all_objects() {
 /// Makes a checksum file one that an earlier boot left.
 fn end_boot(sums: &Path) {
     change_header(sums, 64, |header| header[12] ^= 1);
+}
+
+/// Makes the log of the disk look as if written in an earlier session.
+fn end_session_of_log(place: &Place) {
+    const SESSION: u32 = 6;
+    let mut record = [0; 16];
+    record[8..12].copy_from_slice(&SESSION.to_le_bytes());
+    let crc = crc32c::crc32c(&record[..12]);
+    record[12..].copy_from_slice(&crc.to_le_bytes());
+    let log = std::fs::File::options().append(true).open(place.path().join(STORED_LOG));
+    log.expect("it is there").write_all(&record).expect("a test may write");
+}
+
+/// Returns what an outcome says of damage: first byte, length and kind.
+fn damage_of<T>(outcome: Result<T, DiskError>) -> Option<(u64, u64, Damage)> {
+    match outcome {
+        Err(DiskError::Corrupt { offset, length, damage, .. }) => Some((offset, length, damage)),
+        _ => None,
+    }
+}
+
+/// Calls `program` with a disk of its own in a generation.
+fn in_generation<F: Future>(
+    generation: u32,
+    place: &Place,
+    program: impl FnOnce(RealDisk) -> F,
+) -> F::Output {
+    let directory = place.path().to_owned();
+    world_real::run(async {
+        let disk =
+            DiskConfig { identity: 7, generation, options: BUFFERED, ..DiskConfig::at(directory) };
+        program(node_of(disk).disks()[0].clone()).await
+    })
 }
 
 /// Changes the header of a checksum file, of which `sealed_bytes` bytes have a checksum.

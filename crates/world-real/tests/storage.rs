@@ -4,6 +4,7 @@
 mod support;
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 use support::{Kind, Place};
 use units::FileId;
 use world::{Disk, DiskError, Disks, RecordChange, RecordTable, Records};
@@ -25,6 +26,63 @@ impl Mounted {
     }
 }
 
+/// An ext4 in a file, mounted; `None` if this process may not mount one.
+struct Ext4 {
+    image: Place,
+    mounted: Place,
+}
+
+impl Ext4 {
+    fn new() -> Option<Self> {
+        let (image, mounted) = (Place::new(), Place::new());
+        let made = Self { image, mounted };
+        let image = made.image();
+        let file = std::fs::File::create(&image).expect("a test has room");
+        file.set_len(32 << 20).expect("a test has room");
+        let is_there = succeeds("mkfs.ext4", &["-q", &image]) && made.mount();
+        if !is_there {
+            println!("skipped: this process may not mount an ext4");
+        }
+        is_there.then_some(made)
+    }
+
+    fn image(&self) -> String {
+        self.image.path().join("image").display().to_string()
+    }
+
+    fn mount(&self) -> bool {
+        succeeds("mount", &["-o", "loop", &self.image(), &self.mounted.path().to_string_lossy()])
+    }
+
+    /// Loses what is not on the device, as after an error, and mounts the file system again.
+    fn shut_down_and_repair(&self) {
+        // EXT4_IOC_SHUTDOWN, without a flush of the journal.
+        let shut_down = "import fcntl, os, struct, sys\n\
+                         at = os.open(sys.argv[1], os.O_RDONLY)\n\
+                         fcntl.ioctl(at, 0x8004587d, struct.pack('I', 2))";
+        let path = self.mounted.path().to_string_lossy().into_owned();
+        assert!(succeeds("python3", &["-c", shut_down, &path]), "it can be shut down");
+        // The thread of a disk ends a moment after its node.
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !succeeds("umount", &[&path]) {
+            assert!(Instant::now() < deadline, "nobody uses it");
+        }
+        // It ends with 1 when it has repaired something.
+        let _ = succeeds("e2fsck", &["-fy", &self.image()]);
+        assert!(self.mount(), "it was repaired");
+    }
+}
+
+impl Drop for Ext4 {
+    fn drop(&mut self) {
+        let _ = succeeds("umount", &["-l", &self.mounted.path().to_string_lossy()]);
+    }
+}
+
+fn succeeds(program: &str, arguments: &[&str]) -> bool {
+    Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+}
+
 impl Drop for Mounted {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.0.path()).output();
@@ -32,8 +90,7 @@ impl Drop for Mounted {
 }
 
 fn node_on(directory: &std::path::Path) -> RealWorld {
-    let (directory, options) = (directory.to_owned(), DiskOptions::default());
-    let disks = vec![DiskConfig { directory, identity: 0, options }];
+    let disks = vec![DiskConfig::at(directory)];
     RealWorld::open(NodeConfig { disks, ..NodeConfig::default() }).expect("it opens")
 }
 
@@ -65,6 +122,43 @@ fn a_full_disk_has_no_space_until_something_is_removed() {
 }
 
 #[test]
+fn a_file_system_that_was_repaired_in_the_same_boot_has_old_or_new_bytes() {
+    // Proves: after a file system was shut down, repaired and mounted again without a boot of the
+    // machine, every byte is readable: as synced, or as written since.
+    const OBJECT: FileId = FileId(5);
+    const PIECE: u64 = 1 << 16;
+    for seed in 0..4_u64 {
+        let Some(ext4) = Ext4::new() else { return };
+        run(async {
+            let world = node_on(ext4.mounted.path());
+            let disk = &world.disks()[0];
+            let (old, new) = (vec![1; 100 * PIECE as usize], vec![2; PIECE as usize + 77]);
+            disk.write(OBJECT, 0, old.into()).await.expect("there is room");
+            disk.sync(OBJECT).await.expect("it is stored");
+            // So far apart that the device has the checksums of the first ones, without the bytes.
+            for place in [seed, 50 + seed, 90] {
+                let written = disk.write(OBJECT, place * PIECE + 9, new.clone().into()).await;
+                written.expect("there is room");
+            }
+            if seed % 2 == 0 {
+                // Some of the pages reach the device, perhaps those of the checksums.
+                rustix::fs::sync();
+                disk.write(OBJECT, 6 * PIECE, new.into()).await.expect("there is room");
+            }
+        });
+        ext4.shut_down_and_repair();
+        run(async {
+            let world = node_on(ext4.mounted.path());
+            let disk = &world.disks()[0];
+            let bytes = disk.read(OBJECT, 0, 100 * PIECE).await.expect("nothing is damaged");
+            assert!(bytes.bytes().iter().all(|byte| [1, 2].contains(byte)), "seed {seed}");
+            let last = disk.read(OBJECT, 30 * PIECE, PIECE).await.expect("nobody wrote it");
+            assert!(last.bytes().iter().all(|byte| *byte == 1), "seed {seed}");
+        });
+    }
+}
+
+#[test]
 fn a_directory_that_is_gone_or_replaced_has_vanished() {
     let place = Place::new();
     run(async {
@@ -93,8 +187,7 @@ fn a_file_system_without_direct_transfers_is_told() {
     let Some(mounted) = Mounted::new("ramfs", "mode=700") else { return };
     run(async {
         let options = DiskOptions { direct: true, ..DiskOptions::default() };
-        let disks =
-            vec![DiskConfig { directory: mounted.0.path().to_owned(), identity: 0, options }];
+        let disks = vec![DiskConfig { options, ..DiskConfig::at(mounted.0.path()) }];
         let config = NodeConfig { disks, ..NodeConfig::default() };
         let refused = RealWorld::open(config).err();
         assert!(matches!(refused, Some(OpenError::NotDirect { .. })), "{refused:?}");

@@ -126,7 +126,7 @@ pub enum DiskError {
     },
     /// Bytes of an object differ from those that were written. None of them was returned.
     #[error(
-        "{disk} holds damaged data: bytes {offset} to {} of {object} do not match their checksum",
+        "{disk} holds damaged data: bytes {offset} to {} of {object} {damage}",
         offset.saturating_add(*length)
     )]
     Corrupt {
@@ -136,7 +136,29 @@ pub enum DiskError {
         object: FileId,
         /// First byte of the damaged range.
         offset: u64,
-        /// Length of the range that the checksum covers.
+        /// Length of the damaged range, as far as it is known to be damaged.
         length: u64,
+        /// Kind of the damage.
+        damage: Damage,
+    },
+}
+
+/// Kind of damage of an object.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Damage {
+    /// The bytes are not those of the checksum, or there is no checksum.
+    #[error("do not match their checksum")]
+    Mismatch,
+    /// The disk does not have the object.
+    #[error("are missing")]
+    Missing,
+    /// The object has been replaced by an older copy of itself.
+    #[error("are from an older copy")]
+    Older,
+    /// The whole disk is lost.
+    #[error("are lost: {cause}")]
+    Lost {
+        /// What is known of the disk.
+        cause: String,
     },
 }

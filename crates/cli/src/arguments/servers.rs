@@ -60,6 +60,10 @@ pub(crate) struct Start {
     /// Listen by TCP on this address instead of Unix sockets. Clients then need the instance's key.
     #[arg(long, value_name = "HOST", conflicts_with = "hostfile")]
     pub(crate) tcp: Option<String>,
+    /// Start without data directories that are lost, are older copies, or have no label. What lies
+    /// on the others can be read; nothing can be changed.
+    #[arg(long)]
+    pub(crate) degraded: bool,
     /// Path of this program on the hosts (default: its path on this machine).
     #[arg(long, value_name = "PATH")]
     pub(crate) remote_program: Option<PathBuf>,

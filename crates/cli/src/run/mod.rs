@@ -141,6 +141,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
         }
         Target::Hosts(plan) => {
             let options = HostOptions {
+                degraded: false,
                 cache_bytes: arguments.cache,
                 dirty_percent: client::DIRTY_PERCENT,
                 direct: Direct::None,

@@ -31,12 +31,27 @@ pub struct InstanceFile {
     pub dirty_percent: u32,
     /// Disks that bypass the page cache.
     pub direct: Direct,
+    /// Data directories that are lost, if it was started with `--degraded`. Then nothing can be
+    /// changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub degraded: Option<Vec<LostDisk>>,
     /// Process that holds the launchers of servers on other hosts.
     #[serde(rename = "keeper", default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<ProcessName>,
     /// Mark of the directory from which servers on other hosts were started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+}
+
+/// A data directory that is lost.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LostDisk {
+    /// Number of its server.
+    pub server: u32,
+    /// Number of the disk among those of the server.
+    pub disk: u32,
+    /// What is known of the loss.
+    pub cause: String,
 }
 
 /// One server of an instance.

@@ -48,6 +48,7 @@ pub(super) struct ServerOrder {
     pub(super) cache_bytes: u64,
     pub(super) dirty_percent: u32,
     pub(super) direct: Direct,
+    pub(super) degraded: bool,
     pub(super) allow_root: bool,
     pub(super) key: [u8; 32],
 }

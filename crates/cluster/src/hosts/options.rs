@@ -13,6 +13,8 @@ pub struct HostOptions {
     pub dirty_percent: u32,
     /// Disks that bypass the page cache.
     pub direct: Direct,
+    /// True to start without data directories that are lost. Then nothing can be changed.
+    pub degraded: bool,
     /// True if servers may run as root.
     pub allow_root: bool,
     /// Time limit for each server to start, and again to serve, in seconds.

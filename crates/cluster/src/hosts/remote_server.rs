@@ -61,7 +61,8 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
     };
     let name = format!("server-{}", order.id);
     let data: Vec<PathBuf> = parents.iter().map(|parent| parent.join(&name)).collect();
-    for directory in &data {
+    // What is missing stays so where nothing may be changed.
+    for directory in data.iter().filter(|data| !order.degraded || data.exists()) {
         make_private(directory)?;
         refuse_links_in(directory)?;
     }
@@ -74,6 +75,9 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
         cache_bytes: order.cache_bytes,
         dirty_percent: order.dirty_percent,
         key: order.key,
+        degraded: order.degraded,
+        generation: 0,
+        lost: Vec::new(),
     })
 }
 

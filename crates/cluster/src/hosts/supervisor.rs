@@ -7,11 +7,11 @@
 use super::control::{ServerOrder, SupervisorAnswer, SupervisorOrder};
 use super::launched::Launched;
 use super::placement::Placement;
-use crate::control::{Commit, Found, Permission, ServerMessage, line, receive};
-use crate::data::refuse_lost_catalogue;
+use crate::agreement::{lost_disks, permissions};
+use crate::control::{Commit, Found, ServerMessage, line, receive};
 use crate::durable::cannot_write;
 use crate::instance::{data_name, forget, write};
-use crate::labels::{FoundLabel, common_set};
+use crate::labels::FoundLabel;
 use crate::process::on_stdin_closed;
 use crate::process_name::own_name;
 use crate::stop::STOP_TIMEOUT;
@@ -115,10 +115,10 @@ async fn begin<'a>(
 ) -> Result<InstanceFile, UserError> {
     let timeout = Duration::from_secs(order.options.start_timeout_s.into());
     let found = launch_all(instance, order, launched, timeout).await?;
-    let permission = Permission { set: common_set(&labels(order, &found))? };
-    refuse_lost_catalogue(&found)?;
-    let servers = try_join_all(launched.iter_mut().zip(found).map(async |(one, found)| {
-        one.send(&permission).await;
+    let permissions = permissions(&found, labels(order, &found), order.options.degraded)?;
+    let permitted = launched.iter_mut().zip(found).zip(&permissions);
+    let servers = try_join_all(permitted.map(async |((one, found), permission)| {
+        one.send(permission).await;
         let ServerMessage::Listening { address, pid } = one.receive(timeout).await? else {
             return Err(unexpected_message(one.id));
         };
@@ -134,6 +134,7 @@ async fn begin<'a>(
         cache_bytes: order.options.cache_bytes,
         dirty_percent: order.options.dirty_percent,
         direct: order.options.direct.clone(),
+        degraded: order.options.degraded.then(|| lost_disks(&permissions)),
         supervisor: own_name(),
         origin: Some(origin.map_err(|error| cannot_write("origin".as_ref(), &error))?),
     };
@@ -225,6 +226,7 @@ fn server_order(
         cache_bytes: order.options.cache_bytes,
         dirty_percent: order.options.dirty_percent,
         direct: order.options.direct.clone(),
+        degraded: order.options.degraded,
         allow_root: order.options.allow_root,
         key,
     }

@@ -25,6 +25,8 @@ pub struct ServerConfig {
     /// room in the cache. `u64::MAX` means no limit; then the watchdog disconnects no client
     /// either.
     pub buffer_bytes: u64,
+    /// True if nothing may be changed, because some data of the instance is lost.
+    pub read_only: bool,
     /// Processor costs of the server's own work.
     pub costs: Costs,
     /// Replacement policies that files may choose.

@@ -53,6 +53,7 @@ mod tests {
     use policy::{Buffering, Pool, Stripe};
     use units::FileId;
     use wire::FileRecord;
+    use world::Damage;
 
     /// Reported range for damage at `offset` of the object of 3 servers with 2 disks, on disk 1 of
     /// server 3, the last of the three, which has blocks 5, 11, 17 and so on.
@@ -64,7 +65,8 @@ mod tests {
         let record = FileRecord { file, name, bytes, cuts: 0, stripe, pool, buffering };
         let record = OpenFile::new(record);
         let (disk, object, length) = ("d".to_owned(), file, 65_536);
-        let error = DiskError::Corrupt { disk, object, offset, length };
+        let damage = Damage::Mismatch;
+        let error = DiskError::Corrupt { disk, object, offset, length, damage };
         match file_fault(ServerId(3), &record, DiskId(1), &error) {
             Fault::Corrupt { file, offset, length, server: ServerId(3), .. } if file == "f" => {
                 Some((offset, length))
@@ -95,7 +97,8 @@ mod tests {
         let file = FileRecord { file, name, bytes: 1, cuts: 0, stripe, pool, buffering };
         let file = OpenFile::new(file);
         let object = FileId(1);
-        let error = DiskError::Corrupt { disk: String::new(), object, offset: 0, length: 1 };
+        let (disk, damage) = (String::new(), Damage::Missing);
+        let error = DiskError::Corrupt { disk, object, offset: 0, length: 1, damage };
         let fault = file_fault(ServerId(0), &file, DiskId(1), &error);
         assert!(matches!(fault, Fault::DiskFailed { .. }), "{fault:?}");
     }

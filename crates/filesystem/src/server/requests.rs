@@ -146,6 +146,9 @@ impl<W: World> Server<W> {
         from: PeerId,
         request: Request,
     ) -> Result<Answer<W::Payload>, Fault> {
+        if let Some(answer) = self.answer_read_only(&request) {
+            return answer.map(Answer::from);
+        }
         match request {
             Request::Flush(request) => caching::server::flush(self, from, request).await,
             Request::Pull(request) => caching::server::pull(self, from, request).await,
@@ -202,6 +205,30 @@ impl<W: World> Server<W> {
                 self.check_change(&catalogue)?;
                 self.change_catalogue(catalogue).await.map(Answer::from)
             }
+        }
+    }
+
+    /// Answers a request to change a file or the catalogue while nothing may be changed. (Requests
+    /// to change data are refused where they begin to do so.)
+    fn answer_read_only(&self, request: &Request) -> Option<Result<Reply, Fault>> {
+        if !self.config.read_only {
+            return None;
+        }
+        match request {
+            // What clients report when they close a file is not kept.
+            Request::RecordSize { size, .. } => Some(Ok(Reply::Size(*size))),
+            Request::RecordModified { is_set: false, .. } => Some(Ok(Reply::Done)),
+            Request::Create { .. }
+            | Request::MakeDirectory { .. }
+            | Request::Rename { .. }
+            | Request::Remove { .. }
+            | Request::SetDefaults { .. }
+            | Request::Drop { .. }
+            | Request::Forget { .. }
+            | Request::KeepSize { .. }
+            | Request::SetModified { .. }
+            | Request::RecordModified { .. } => Some(Err(Fault::ReadOnly)),
+            _ => None,
         }
     }
 

@@ -117,6 +117,9 @@ async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
     }
     drop(sessions);
     let Ok(()) = server.changes.finished().await;
+    if server.config.read_only {
+        return Ok(());
+    }
     let mut stored = server.cache.write_back_all().await;
     for file in server.files.all() {
         server.give_time_to_disks(&file).await;

@@ -113,7 +113,9 @@ impl<W: World> Server<W> {
     ///
     /// # Errors
     /// [`Fault::BadRequest`] when clients use the file through caches: they would not see it.
+    /// [`Fault::ReadOnly`] when nothing may be changed.
     pub(crate) fn begin_change(&self, file: &Rc<OpenFile>) -> Result<FileChange<'_, W>, Fault> {
+        self.check_not_read_only()?;
         let begun = self.client_caches.files.begin_change(file.file);
         let begun = begun.ok_or_else(|| in_caches(file))?;
         Ok(FileChange { world: &self.world, file: Rc::clone(file), _use: begun })
@@ -122,10 +124,16 @@ impl<W: World> Server<W> {
     /// Refuses to change a file as [`begin_change`](Self::begin_change) does, for a change that
     /// ends at once.
     pub(crate) fn check_not_cached(&self, file: &OpenFile) -> Result<(), Fault> {
+        self.check_not_read_only()?;
         match self.client_caches.files.is_wanted(file.file) {
             false => Ok(()),
             true => Err(in_caches(file)),
         }
+    }
+
+    /// Fails if nothing may be changed.
+    pub(crate) fn check_not_read_only(&self) -> Result<(), Fault> {
+        if self.config.read_only { Err(Fault::ReadOnly) } else { Ok(()) }
     }
 
     /// Returns the connection of the client with this key.

@@ -238,6 +238,7 @@ pub(crate) fn start_server<P: Kind>(
         dirty_percent: shape.dirty_percent,
         buffers_per_disk: 2,
         buffer_bytes: shape.buffer_bytes,
+        read_only: false,
         costs: shape.costs,
         policies: shape.policies.clone(),
         rosters: RosterCache::default(),

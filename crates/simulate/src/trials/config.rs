@@ -86,6 +86,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> Ser
         buffers_per_disk: machine.buffers_per_disk,
         // The papers' machines have as many buffers as their transfers take.
         buffer_bytes: u64::MAX,
+        read_only: false,
         costs: machine.costs,
         policies: scenario.policies.clone(),
         rosters: rosters.clone(),

@@ -2,27 +2,30 @@
 //!
 //! ```text
 //! byte 0        8       12        28    32       40      48    56     64      68      72
-//!      | magic | state | boot id | crc | object | first | end | disk | sum 0 | sum 1 | ...
+//!      | magic | state | session | crc | object | first | end | disk | sum 0 | sum 1 | ...
 //! ```
 //!
 //! All numbers are little-endian; `first` and `end` delimit the pieces that may change. For a
 //! synced object `first` is its size in bytes, and `end` the complement of that. `disk` is the
-//! identity of the disk from its configuration.
+//! identity of the disk from its configuration. Bit 0 of `state` says that pieces may change; the
+//! other bits are the number of the generation of the last change.
 //!
 //! A checksum is the CRC32C of a piece of 64 KiB, padded with zeros beyond the end of the object,
 //! or one of two marks. Invariants, which make a crash at any time harmless:
 //!
 //! - A checksum is [`Checksum::IN_FLUX`] from before its piece is written until after.
 //! - A checksum changes only while the header on the device is `unsynced`, covers the piece, and
-//!   names the boot of the machine since which the object was not synced; or while there is no
-//!   header yet. After that boot it is unknown which pages reached the device, and the checksums of
-//!   these pieces become in flux. All others are as they were at the last sync.
-//! - An object is in the [`DurableLog`](super::durable_log::DurableLog) only while this file, with
-//!   its header, is on the device. If the file is missing then, it was lost, and no bytes can be
-//!   verified.
+//!   names the session since which the object was not synced; or while there is no header yet.
+//!   After that session it is unknown which pages reached the device, and the checksums of these
+//!   pieces become in flux. All others are as they were at the last sync.
+//! - An object is in the [`ObjectLog`](super::object_log::ObjectLog) only while this file, with its
+//!   header, must be there. If it is missing then, it was lost, and no bytes can be verified. If it
+//!   names an earlier generation than the log, both files are from an older copy.
 
 use super::data::Data;
 use super::failure::Failure;
+use super::object_log::Known;
+use super::session::Session;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -30,18 +33,19 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use units::{ByteRange, FileId};
+use world::Damage;
 
 /// Bytes that share a checksum.
 pub(super) const PIECE_BYTES: u64 = 64 << 10;
 
-/// Identity of one boot of the machine.
-type Boot = [u8; 16];
-
-/// Context of checksums: the disk and the boot of the machine.
+/// Context of checksums.
 #[derive(Clone, Copy)]
 pub(super) struct Present {
-    disk: u64,
-    boot: Boot,
+    /// Identity of the disk.
+    pub(super) disk: u64,
+    pub(super) session: Session,
+    /// Number of the generation.
+    pub(super) number: u32,
 }
 
 const MAGIC: [u8; 8] = *b"unisums1";
@@ -106,8 +110,8 @@ fn is_other_end(synced_bytes: u64, data_bytes: u64) -> bool {
 
 /// State of a header.
 enum Header {
-    /// Valid: a state, and its boot.
-    Whole(State, Boot),
+    /// Valid.
+    Whole { state: State, session: Session, number: u32 },
     /// Missing or zero: the machine crashed before the header reached the device.
     Missing,
     /// Anything else.
@@ -128,6 +132,8 @@ pub(super) struct Checksums {
     file: File,
     object: FileId,
     present: Present,
+    /// Number of the generation in the header.
+    generation: u32,
     /// Pieces that may have changed since the last sync, from the header on the device.
     unsynced: Option<Range<u64>>,
 }
@@ -146,22 +152,22 @@ impl Checksums {
         let file = open(directory, &name(object), flags)?;
         // No sync is needed: without the header all pieces are in flux.
         file.write_all_at(&header(object, &State::Unsynced(ALL_PIECES), &present), 0)?;
-        Ok(Self { file, object, present, unsynced: Some(ALL_PIECES) })
+        Ok(Self { file, object, present, generation: present.number, unsynced: Some(ALL_PIECES) })
     }
 
     /// Opens the checksums of an existing object with these bytes. Fails if the file is missing and
-    /// was on stable storage.
+    /// must be there, or both are from an older copy.
     pub(super) fn open(
         directory: &OwnedFd,
         object: FileId,
         data: &Data,
-        are_stored: bool,
+        known: Option<Known>,
         present: Present,
     ) -> Result<Self, Failure> {
         let data_bytes = data.length()?;
-        let damaged = || Err(Failure::Corrupt(object, ByteRange::new(0, data_bytes)));
+        let all = |damage| Err(Failure::Corrupt(object, ByteRange::new(0, data_bytes), damage));
         let file = match open(directory, &name(object), OFlags::empty()) {
-            Err(Errno::NOENT) if are_stored => return damaged(),
+            Err(Errno::NOENT) if known.is_some() => return all(Damage::Mismatch),
             Err(Errno::NOENT) => {
                 // From then on the object counts as durable.
                 data.sync()?;
@@ -169,24 +175,32 @@ impl Checksums {
             }
             opened => opened?,
         };
-        let mut sums = Self { file, object, present, unsynced: Some(ALL_PIECES) };
+        let mut sums = Self { file, object, present, generation: 0, unsynced: Some(ALL_PIECES) };
         let unknown = match sums.header()? {
-            Header::Damaged => return damaged(),
-            Header::Missing if are_stored => return damaged(),
+            Header::Damaged => return all(Damage::Mismatch),
+            Header::Missing if known.is_some() => return all(Damage::Mismatch),
             Header::Missing => ALL_PIECES,
-            Header::Whole(State::Synced(Some(bytes)), _) if is_other_end(bytes, data_bytes) => {
-                let (least, most) = (bytes.min(data_bytes), bytes.max(data_bytes));
-                return Err(Failure::Corrupt(object, ByteRange::new(least, most)));
+            Header::Whole { number, .. } if known.is_some_and(|known| number < known.number) => {
+                return all(Damage::Older);
             }
-            Header::Whole(State::Synced(_), _) => {
-                sums.unsynced = None;
+            Header::Whole { state: State::Synced(Some(bytes)), .. }
+                if is_other_end(bytes, data_bytes) =>
+            {
+                let other = ByteRange::new(bytes.min(data_bytes), bytes.max(data_bytes));
+                return Err(Failure::Corrupt(object, other, Damage::Mismatch));
+            }
+            Header::Whole { state: State::Synced(_), number, .. } => {
+                (sums.unsynced, sums.generation) = (None, number);
                 return Ok(sums);
             }
-            Header::Whole(State::Unsynced(pieces), of_boot) if of_boot == present.boot => {
-                sums.unsynced = Some(pieces);
-                return Ok(sums);
+            Header::Whole { state: State::Unsynced(pieces), session, number } => {
+                sums.generation = number;
+                if session == present.session {
+                    sums.unsynced = Some(pieces);
+                    return Ok(sums);
+                }
+                pieces
             }
-            Header::Whole(State::Unsynced(pieces), _) => pieces,
         };
         data.sync()?;
         sums.forget(unknown, data_bytes)?;
@@ -202,7 +216,7 @@ impl Checksums {
     ) -> Result<Self, Failure> {
         let (name, new) = (name(object), format!("{}.new", name(object)));
         let file = open(directory, &new, OFlags::CREATE | OFlags::TRUNC)?;
-        let mut sums = Self { file, object, present, unsynced: Some(ALL_PIECES) };
+        let mut sums = Self { file, object, present, generation: 0, unsynced: Some(ALL_PIECES) };
         sums.forget(ALL_PIECES, data_bytes)?;
         rustix::fs::renameat(directory, &new, directory, &name)?;
         Ok(sums)
@@ -220,13 +234,20 @@ impl Checksums {
             Err(Errno::NOENT) => return Ok(None),
             opened => opened?,
         };
-        let sums = Self { file, object, present, unsynced: Some(ALL_PIECES) };
+        let sums = Self { file, object, present, generation: 0, unsynced: Some(ALL_PIECES) };
         let count = sums.count()?;
         Ok(match sums.header()? {
-            Header::Whole(State::Synced(_), _) => (count > 0).then_some(count * PIECE_BYTES),
-            Header::Whole(State::Unsynced(_), _) | Header::Missing => None,
+            Header::Whole { state: State::Synced(_), .. } => {
+                (count > 0).then_some(count * PIECE_BYTES)
+            }
+            Header::Whole { .. } | Header::Missing => None,
             Header::Damaged => Some(count.max(1) * PIECE_BYTES),
         })
+    }
+
+    /// Number of the generation of the last change.
+    pub(super) fn generation(&self) -> u32 {
+        self.generation
     }
 
     /// Returns the number of pieces with checksums; later pieces are holes.
@@ -286,7 +307,8 @@ impl Checksums {
 
     fn put_synced(&mut self, data_bytes: u64) -> std::io::Result<()> {
         let state = State::Synced(Some(data_bytes));
-        self.file.write_all_at(&header(self.object, &state, &self.present), 0)?;
+        let present = Present { number: self.generation, ..self.present };
+        self.file.write_all_at(&header(self.object, &state, &present), 0)?;
         self.unsynced = None;
         Ok(())
     }
@@ -295,7 +317,9 @@ impl Checksums {
         let mut bytes = [0; HEADER_BYTES];
         let count = self.file.read_at(&mut bytes, 0)?;
         Ok(match parse(self.object, self.present.disk, &bytes) {
-            Some((state, boot)) if count == HEADER_BYTES => Header::Whole(state, boot),
+            Some((state, Present { session, number, .. })) if count == HEADER_BYTES => {
+                Header::Whole { state, session, number }
+            }
             _ if bytes == [0; HEADER_BYTES] => Header::Missing,
             _ => Header::Damaged,
         })
@@ -303,9 +327,13 @@ impl Checksums {
 
     /// Marks `pieces` as changing in the header.
     fn begin(&mut self, pieces: Range<u64>) -> std::io::Result<()> {
+        let is_current = self.generation == self.present.number;
         let wanted = match &self.unsynced {
             Some(marked) if marked.start <= pieces.start && pieces.end <= marked.end => {
-                return Ok(());
+                if is_current {
+                    return Ok(());
+                }
+                marked.clone()
             }
             Some(marked) => {
                 // Doubles the range, so that sequential writers need not wait each time.
@@ -322,7 +350,7 @@ impl Checksums {
         let state = State::Unsynced(wanted.clone());
         self.file.write_all_at(&header(self.object, &state, &self.present), 0)?;
         self.file.sync_data()?;
-        self.unsynced = Some(wanted);
+        (self.unsynced, self.generation) = (Some(wanted), self.present.number);
         Ok(())
     }
 
@@ -387,15 +415,15 @@ fn place(piece: u64) -> u64 {
 }
 
 fn header(object: FileId, state: &State, present: &Present) -> [u8; HEADER_BYTES] {
-    let mut bytes = diskless_header(object, state, &present.boot);
+    let mut bytes = diskless_header(object, state, present);
     bytes[56..64].copy_from_slice(&present.disk.to_le_bytes());
     seal(&mut bytes, 64);
     bytes
 }
 
 /// Encodes a header of an earlier format, without the disk.
-fn diskless_header(object: FileId, state: &State, boot: &Boot) -> [u8; HEADER_BYTES] {
-    let mut bytes = rangeless_header(object, matches!(state, State::Unsynced(_)), boot);
+fn diskless_header(object: FileId, state: &State, present: &Present) -> [u8; HEADER_BYTES] {
+    let mut bytes = rangeless_header(object, matches!(state, State::Unsynced(_)), present);
     let (first, end) = match state {
         State::Synced(None) => (0, 0),
         State::Synced(Some(length)) => (*length, !length),
@@ -408,19 +436,20 @@ fn diskless_header(object: FileId, state: &State, boot: &Boot) -> [u8; HEADER_BY
 }
 
 /// Encodes a header of an earlier format, without the pieces that may have changed.
-fn rangeless_header(object: FileId, is_unsynced: bool, boot: &Boot) -> [u8; HEADER_BYTES] {
-    let mut bytes = nameless_header(is_unsynced, boot);
+fn rangeless_header(object: FileId, is_unsynced: bool, present: &Present) -> [u8; HEADER_BYTES] {
+    let mut bytes = nameless_header(is_unsynced, present);
     bytes[32..40].copy_from_slice(&object.0.to_le_bytes());
     seal(&mut bytes, 40);
     bytes
 }
 
 /// Encodes a header of the first format, without the object.
-fn nameless_header(is_unsynced: bool, boot: &Boot) -> [u8; HEADER_BYTES] {
+fn nameless_header(is_unsynced: bool, present: &Present) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
-    bytes[8..12].copy_from_slice(&u32::from(is_unsynced).to_le_bytes());
-    bytes[12..28].copy_from_slice(boot);
+    let state = u32::from(is_unsynced) | present.number << 1;
+    bytes[8..12].copy_from_slice(&state.to_le_bytes());
+    bytes[12..28].copy_from_slice(&present.session);
     seal(&mut bytes, 32);
     bytes
 }
@@ -431,47 +460,27 @@ fn seal(bytes: &mut [u8; HEADER_BYTES], end: usize) {
     bytes[28..32].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Decodes the state and the boot of a header; `None` when it is damaged, or of another object or
-/// disk.
-fn parse(object: FileId, disk: u64, bytes: &[u8; HEADER_BYTES]) -> Option<(State, Boot)> {
-    let boot: Boot = bytes[12..28].try_into().ok()?;
-    let number = |at: usize| Some(u64::from_le_bytes(bytes[at..at + 8].try_into().ok()?));
-    let (first, end, named) = (number(40)?, number(48)?, number(56)?);
+/// Decodes the state and the context of a header; `None` when it is damaged, or of another object
+/// or disk.
+fn parse(object: FileId, disk: u64, bytes: &[u8; HEADER_BYTES]) -> Option<(State, Present)> {
+    let session: Session = bytes[12..28].try_into().ok()?;
+    let number = u32::from_le_bytes(bytes[8..12].try_into().ok()?) >> 1;
+    let word = |at: usize| Some(u64::from_le_bytes(bytes[at..at + 8].try_into().ok()?));
+    let (first, end, named) = (word(40)?, word(48)?, word(56)?);
+    let of = |disk| Present { disk, session, number };
     for state in [State::Synced(Some(first)), State::Unsynced(first..end)] {
-        let is_of = |disk| header(object, &state, &Present { disk, boot }) == *bytes;
+        let is_of = |disk| header(object, &state, &of(disk)) == *bytes;
         // A disk without identity, now or when the header was written, accepts objects of any disk.
         let is_of_disk = if disk == 0 { is_of(named) } else { is_of(disk) || is_of(0) };
-        if is_of_disk || diskless_header(object, &state, &boot) == *bytes {
-            return Some((state, boot));
+        if is_of_disk || diskless_header(object, &state, &of(0)) == *bytes {
+            return Some((state, of(disk)));
         }
     }
     let is_old = |is_unsynced: &bool| {
-        rangeless_header(object, *is_unsynced, &boot) == *bytes
-            || nameless_header(*is_unsynced, &boot) == *bytes
+        rangeless_header(object, *is_unsynced, &of(0)) == *bytes
+            || nameless_header(*is_unsynced, &of(0)) == *bytes
     };
     let is_unsynced = [false, true].into_iter().find(is_old)?;
     let state = if is_unsynced { State::Unsynced(ALL_PIECES) } else { State::Synced(None) };
-    Some((state, boot))
-}
-
-impl Present {
-    /// Returns the context of this disk and this boot.
-    pub(super) fn on(disk: u64) -> Self {
-        Self { disk, boot: present_boot() }
-    }
-}
-
-/// Returns the identity of the current boot. If the system does not tell, returns a unique one, so
-/// that every start counts as a boot.
-fn present_boot() -> Boot {
-    let told = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: String = told.chars().filter(char::is_ascii_hexdigit).collect();
-    match u128::from_str_radix(&digits, 16) {
-        Ok(number) => number.to_be_bytes(),
-        Err(_) => {
-            let mut boot = [0; 16];
-            crate::fill_random(&mut boot);
-            boot
-        }
-    }
+    Some((state, of(0)))
 }

@@ -7,12 +7,13 @@
 
 use super::checksums::{self, Checksums, PIECE_BYTES, Present};
 use super::data::Data;
-use super::durable_log::DurableLog;
 use super::extent_cache::ObjectExtents;
 use super::failure::Failure;
 use super::object::{Found, Object};
+use super::object_log::ObjectLog;
 use super::preallocation::Preallocation;
 use super::root::{Root, name};
+use super::session::{log_session, present_session};
 use super::verified_cache::VerifiedCache;
 use super::write_back::WriteBackState;
 use crate::config::{DiskConfig, DiskOptions};
@@ -23,7 +24,7 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{ByteRange, FileId};
-use world::{Memory, Payload};
+use world::{Damage, Memory, Payload};
 
 /// Name of the directory of objects, in the directory of a disk.
 pub const OBJECTS_DIRECTORY: &str = "objects";
@@ -65,7 +66,7 @@ pub(super) struct Directory {
     reserves: bool,
     present: Present,
     /// Objects whose loss must be reported.
-    stored: DurableLog,
+    log: ObjectLog,
     open: BTreeMap<FileId, Open>,
     /// Write-back state of objects with unsynced or failed writes. Some hundred bytes for each
     /// object written and never synced since the start.
@@ -96,8 +97,11 @@ impl Directory {
         let root = Arc::new(Root::open(objects)?);
         // Files removed by an earlier process must not reappear after a crash.
         rustix::fs::fsync(&root.handle).map_err(|error| error.to_string())?;
+        let session = present_session(&root.handle);
+        let present = Present { disk: config.identity, session, number: config.generation };
         // Only after the lock: another server may be writing the log.
-        let stored = DurableLog::open(&parent).map_err(|error| error.to_string())?;
+        let log = ObjectLog::open(&parent, log_session(session));
+        let log = log.map_err(|error| error.to_string())?;
         let in_memory =
             rustix::fs::fstatfs(&root.handle).is_ok_and(|found| found.f_type == libc::TMPFS_MAGIC);
         Ok(Self {
@@ -105,8 +109,8 @@ impl Directory {
             open_max,
             options,
             reserves: options.preallocate && options.direct && !in_memory,
-            present: Present::on(config.identity),
-            stored,
+            present,
+            log,
             open: BTreeMap::new(),
             pending: BTreeMap::new(),
             recent: VerifiedCache::default(),
@@ -151,7 +155,7 @@ impl Directory {
         }
         if length > 0 {
             let mut recent = std::mem::take(&mut self.recent);
-            let found = self.existing(object);
+            let found = self.existing(object).map_err(|failure| failure.within(range));
             let read = found.map(|found| found.map(|object| object.read(range, &mut recent)));
             self.recent = recent;
             if let Some(read) = read? {
@@ -197,11 +201,12 @@ impl Directory {
     ) -> Result<(), Failure> {
         let version = self.next_use();
         let mut recent = std::mem::take(&mut self.recent);
-        let written = self.writable(object).and_then(|object| {
+        let found = self.writable(object).map_err(|failure| failure.within(range));
+        let written = found.and_then(|object| {
             object.moves(version);
             object.write(range, payload, &mut recent)
         });
-        self.root.times.wrote(object);
+        self.changed(object);
         self.recent = recent;
         written
     }
@@ -226,7 +231,7 @@ impl Directory {
             found.moves(version);
             found.truncate(end, &mut recent)
         });
-        self.root.times.wrote(object);
+        self.changed(object);
         self.recent = recent;
         truncated?;
         self.pending.entry(object).or_default().truncated(end);
@@ -234,23 +239,21 @@ impl Directory {
     }
 
     pub(super) fn sync(&mut self, object: FileId) -> Result<(), Failure> {
-        let has_sums = match self.existing(object)? {
-            Some(found) => {
-                let has_sums = found.has_sums();
-                self.sync_object(object)?;
-                has_sums
-            }
-            None => {
-                // The file could not be created, so its bytes are missing.
-                self.settle(object)?;
-                false
-            }
-        };
-        let is_news = has_sums && !self.stored.has(object);
-        self.entries_changed |= is_news;
+        if self.existing(object)?.is_none() {
+            // The file could not be created, so its bytes are missing.
+            self.settle(object)?;
+        }
+        self.store(object)
+    }
+
+    /// Syncs an object, if it is open, and the directory entries, and logs that.
+    fn store(&mut self, object: FileId) -> Result<(), Failure> {
+        self.sync_object(object)?;
+        let generation = self.generation_of(object);
+        self.entries_changed |= generation.is_some() && !self.log.is_durable(object);
         self.sync_entries()?;
-        if is_news {
-            self.stored.add(object);
+        if let Some(number) = generation {
+            self.log.stored(object, number);
         }
         Ok(())
     }
@@ -268,7 +271,7 @@ impl Directory {
         self.open.remove(&object);
         self.recent.forget(object, 0..u64::MAX);
         // A crash in between may leave damaged files, which can be removed again.
-        self.stored.forget(object);
+        self.log.forget(object);
         if checksums::remove(&self.root.handle, object)? {
             self.entries_changed = true;
         }
@@ -280,6 +283,19 @@ impl Directory {
         self.pending.remove(&object);
         self.root.times.forget(object);
         Ok(())
+    }
+
+    /// Notes a change of an object, made or attempted.
+    fn changed(&mut self, object: FileId) {
+        self.root.times.wrote(object);
+        if let Some(number) = self.generation_of(object) {
+            self.log.changed(object, number);
+        }
+    }
+
+    /// Number of the generation that the checksums of an open object name.
+    fn generation_of(&self, object: FileId) -> Option<u32> {
+        self.open.get(&object)?.object.generation()
     }
 
     /// Syncs an open object and records the outcome.
@@ -314,17 +330,17 @@ impl Directory {
         Ok(self.used(object))
     }
 
-    /// Fails if the file of an object is missing that was on stable storage once.
+    /// Fails if the file of an object is missing that must be there.
     fn check_absent(&self, object: FileId) -> Result<(), Failure> {
         if !self.options.checksums {
             return Ok(());
         }
         let bytes = match Checksums::bytes_missing(&self.root.handle, object, self.present)? {
-            None if self.stored.has(object) => PIECE_BYTES,
+            None if self.log.known(object).is_some() => PIECE_BYTES,
             None => return Ok(()),
             Some(bytes) => bytes,
         };
-        Err(Failure::Corrupt(object, ByteRange::new(0, bytes)))
+        Err(Failure::Corrupt(object, ByteRange::new(0, bytes), Damage::Missing))
     }
 
     /// Returns the object, created if necessary, ready to be changed.
@@ -338,18 +354,18 @@ impl Directory {
             let data = self.open_data(&name(object), OFlags::CREATE)?;
             self.insert(object, data, sums)?;
         }
-        let Self { root, options, present, stored, open, .. } = self;
+        let Self { root, options, present, log, open, .. } = self;
         let found = open.get_mut(&object).expect("the object was found or made above");
         root.times.keep(object, || rustix::fs::fstat(found.object.data()))?;
         let object_open = &mut found.object;
         if options.checksums && !object_open.has_sums() {
-            let (data, are_stored) = (object_open.data(), stored.has(object));
-            let sums = Checksums::open(&root.handle, object, data, are_stored, *present)?;
+            let (data, known) = (object_open.data(), log.known(object));
+            let sums = Checksums::open(&root.handle, object, data, known, *present)?;
             object_open.set_sums(Some(sums));
         }
         if !options.checksums {
             // The checksums are about to become wrong.
-            stored.remove(object)?;
+            log.remove(object)?;
             if checksums::remove(&root.handle, object)? {
                 rustix::fs::fsync(&root.handle)?;
             }
@@ -368,13 +384,8 @@ impl Directory {
     /// Opens the checksums of an existing object; `None` when there is no space to create them:
     /// reads must not depend on free space.
     fn sums_of(&mut self, object: FileId, data: &Data) -> Result<Option<Checksums>, Failure> {
-        match Checksums::open(
-            &self.root.handle,
-            object,
-            data,
-            self.stored.has(object),
-            self.present,
-        ) {
+        match Checksums::open(&self.root.handle, object, data, self.log.known(object), self.present)
+        {
             Ok(sums) => Ok(Some(sums)),
             Err(Failure::System(Errno::NOSPC | Errno::DQUOT | Errno::ROFS)) => Ok(None),
             Err(failure) => Err(failure),
@@ -396,7 +407,7 @@ impl Directory {
     /// Adds an open object, and closes the least recently used one when there are too many.
     fn insert(&mut self, id: FileId, data: Data, sums: Option<Checksums>) -> Result<(), Failure> {
         if self.open.len() >= self.open_max {
-            self.close_one();
+            self.oldest().into_iter().for_each(|object| self.close(object));
         }
         let reservations = Preallocation::new(self.reserves, &data)?;
         let last_use = self.next_use();
@@ -405,21 +416,26 @@ impl Directory {
         Ok(())
     }
 
-    fn close_one(&mut self) {
-        let unsynced =
-            |object: &FileId| self.pending.get(object).is_some_and(WriteBackState::is_unsynced);
-        let key = |(object, open): &(&FileId, &Open)| (unsynced(object), open.last_use);
-        let oldest = self.open.iter().min_by_key(key).map(|(object, _)| *object);
-        if let Some(object) = oldest {
-            // Once the file is closed, the system may forget a write error. A failure is kept for
-            // the next sync.
-            if self.pending.get(&object).is_some_and(WriteBackState::is_unsynced) {
-                let _ = self.sync_object(object);
-            }
-            if let Some(mut open) = self.open.remove(&object) {
-                open.object.give_back();
-                self.root.store_time(object);
-            }
+    /// Returns the open object to be closed next.
+    fn oldest(&self) -> Option<FileId> {
+        let key = |(object, open): &(&FileId, &Open)| (self.is_unsynced(**object), open.last_use);
+        self.open.iter().min_by_key(key).map(|(object, _)| *object)
+    }
+
+    /// True if an object has writes that no sync has covered.
+    fn is_unsynced(&self, object: FileId) -> bool {
+        self.pending.get(&object).is_some_and(WriteBackState::is_unsynced)
+    }
+
+    fn close(&mut self, object: FileId) {
+        // Once the file is closed, the system may forget a write error. A failure is kept for the
+        // next sync.
+        if self.is_unsynced(object) {
+            let _ = self.sync_object(object);
+        }
+        if let Some(mut open) = self.open.remove(&object) {
+            open.object.give_back();
+            self.root.store_time(object);
         }
     }
 }
@@ -429,7 +445,13 @@ impl WorkerState for Directory {
     /// descriptors, no space and no memory.
     fn on_idle(&mut self) -> bool {
         self.recent = VerifiedCache::default();
-        self.close_one();
+        if let Some(object) = self.oldest() {
+            if self.is_unsynced(object) {
+                // A failure is kept for the next sync.
+                let _ = self.store(object);
+            }
+            self.close(object);
+        }
         if self.open.is_empty() {
             self.root.store_times();
         }

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 use units::{ByteRange, FileId};
-use world::DiskError;
+use world::{Damage, DiskError};
 
 /// Failure reported by a disk's thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,11 +11,26 @@ pub(super) enum Failure {
     Vanished,
     /// Error of the system.
     System(Errno),
-    /// Bytes that do not match their checksum.
-    Corrupt(FileId, ByteRange),
+    /// Bytes that are not those that were written.
+    Corrupt(FileId, ByteRange, Damage),
 }
 
 impl Failure {
+    /// Failure of a request for `range` of an object that cannot be used at all.
+    pub(super) fn within(self, range: ByteRange) -> Self {
+        match self {
+            Self::Corrupt(object, _, Damage::Missing) => {
+                Self::Corrupt(object, range, Damage::Missing)
+            }
+            Self::Corrupt(object, bytes, damage) => {
+                let common = bytes.intersect(range);
+                let bytes = if common.is_empty() { range } else { common };
+                Self::Corrupt(object, bytes, damage)
+            }
+            other => other,
+        }
+    }
+
     /// Converts to the error of `disk`, which was to execute `operation`.
     pub(super) fn of(self, disk: String, operation: String) -> DiskError {
         match self {
@@ -23,8 +38,9 @@ impl Failure {
             // EFBIG: the file exceeds the limit of the process or the file system.
             Self::System(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => DiskError::NoSpace { disk },
             Self::System(error) => DiskError::Failed { disk, operation, cause: error.to_string() },
-            Self::Corrupt(object, bytes) => {
-                DiskError::Corrupt { disk, object, offset: bytes.start, length: bytes.length() }
+            Self::Corrupt(object, bytes, damage) => {
+                let (offset, length) = (bytes.start, bytes.length());
+                DiskError::Corrupt { disk, object, offset, length, damage }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Handle of a disk, held by its node.
+//! Handle of an open disk.
 
 use super::directory::Directory;
 use super::extent_cache::ExtentCache;
@@ -22,9 +22,9 @@ use world::{Disk, DiskError, ObjectMetadata, Payload, Space};
 /// must not be idle.
 const READERS: usize = 2;
 
-/// Handle of one disk.
+/// Handle of one open disk.
 #[derive(Clone)]
-pub struct RealDisk {
+pub(super) struct OpenDisk {
     shared: Rc<Shared>,
 }
 
@@ -43,9 +43,9 @@ struct Shared {
     removing: RefCell<BTreeSet<FileId>>,
 }
 
-impl RealDisk {
+impl OpenDisk {
     /// Opens an existing directory as a disk.
-    pub(crate) fn open(config: &DiskConfig, objects_open_max: usize) -> Result<Self, OpenError> {
+    pub(super) fn open(config: &DiskConfig, objects_open_max: usize) -> Result<Self, OpenError> {
         let (path, options) = (&config.directory, config.options);
         let failed = |cause: String| OpenError::Directory {
             directory: path.clone(),
@@ -223,7 +223,7 @@ fn lock(all: &Mutex<BTreeMap<FileId, usize>>) -> MutexGuard<'_, BTreeMap<FileId,
     all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Disk for RealDisk {
+impl Disk for OpenDisk {
     type Payload = RealPayload;
 
     fn address(&self, object: FileId, offset: u64) -> u64 {

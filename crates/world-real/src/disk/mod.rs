@@ -1,7 +1,8 @@
 //! Disk of a real node: a directory, and the threads that do its work.
 //!
 //! ```text
-//! handle             what a node holds: asks the threads, names the disk in errors
+//! real_disk          what a node holds: an open disk, or a lost one
+//! handle             an open disk: asks the threads, names the disk in errors
 //! root               the directory itself, shared with a thread for metadata queries
 //! directory          the objects of a disk: which are open, which exist
 //!   object           one object: every byte is verified before it is returned
@@ -9,7 +10,9 @@
 //!     checksums      file of checksums, four bytes for each 64 KiB
 //!     verified_cache pieces that were verified last
 //!     preallocation  space taken ahead of the writes that will fill it
-//!   durable_log      objects that must exist, with their checksums
+//!   object_log       objects that must exist, with their checksums, and the starts of the instance
+//!   generation       a start of the instance
+//!   session          how long unsynced writes are sure to be there
 //!   times            times of the last change, until the files of the objects have them
 //!   extents          physical addresses of an object; the handle keeps an extent_cache
 //!   write_back       writes that are not on stable storage yet, or failed
@@ -27,19 +30,25 @@
 mod checksums;
 mod data;
 mod directory;
-mod durable_log;
 mod extent_cache;
 mod extents;
 mod failure;
+mod generation;
 mod handle;
 mod object;
+mod object_log;
 mod preallocation;
+mod real_disk;
 mod root;
+mod session;
 mod times;
 mod verified_cache;
 mod write_back;
 
 pub use directory::OBJECTS_DIRECTORY;
 pub(crate) use directory::objects_open_max;
-pub use durable_log::STORED_LOG;
-pub use handle::RealDisk;
+pub use generation::{Generation, Generations};
+pub use object_log::{
+    LogSummary, STORED_LOG, begin_generation, complete_generation, read_log, reserve_generation,
+};
+pub use real_disk::RealDisk;

@@ -17,7 +17,7 @@ use super::verified_cache::VerifiedCache;
 use crate::memory::{RealMemory, RealPayload, thaw};
 use std::sync::Arc;
 use units::{ByteRange, FileId};
-use world::{Memory, Payload};
+use world::{Damage, Memory, Payload};
 
 /// Bytes read at a time through the page cache when they are also verified.
 const PART_BYTES: u64 = 4 * PIECE_BYTES;
@@ -100,6 +100,11 @@ impl Object {
     /// True if the bytes have checksums.
     pub(super) fn has_sums(&self) -> bool {
         self.sums.is_some()
+    }
+
+    /// Number of the generation of the last change, if the bytes have checksums.
+    pub(super) fn generation(&self) -> Option<u32> {
+        self.sums.as_ref().map(Checksums::generation)
     }
 
     /// Sets or removes the checksums of the object.
@@ -374,7 +379,8 @@ fn compare(id: FileId, first: u64, sums: &[Checksum], bytes: &[u8]) -> Result<()
     let mut pieces = (first..).zip(sums).zip(bytes.chunks(PIECE_BYTES as usize));
     match pieces.find(|((_, sum), bytes)| !sum.allows(bytes)) {
         Some(((piece, _), _)) => {
-            Err(Failure::Corrupt(id, ByteRange::at(piece * PIECE_BYTES, PIECE_BYTES)))
+            let bytes = ByteRange::at(piece * PIECE_BYTES, PIECE_BYTES);
+            Err(Failure::Corrupt(id, bytes, Damage::Mismatch))
         }
         None => Ok(()),
     }

@@ -16,7 +16,7 @@ pub(crate) const PIECE: u64 = 64 << 10;
 /// Opens a node whose only disk is `directory`. Waits for another node to release it: the thread of
 /// a disk ends a moment after its node.
 pub(crate) fn node_on(directory: &Path, options: DiskOptions) -> RealWorld {
-    node_of(DiskConfig { directory: directory.to_owned(), identity: 7, options })
+    node_of(DiskConfig { identity: 7, options, ..DiskConfig::at(directory) })
 }
 
 /// As [`node_on`], with the full configuration of the disk.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use units::MIB;
 use world::{Address, RecordTable};
-use world_real::{DiskConfig, DiskOptions, NodeConfig, RealWorld};
+use world_real::{DiskConfig, NodeConfig, RealWorld};
 
 /// Network between nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,11 +62,7 @@ impl Place {
         });
         NodeConfig {
             listen: Some(Address(listen)),
-            disks: vec![DiskConfig {
-                directory: home.clone(),
-                identity: 0,
-                options: DiskOptions::default(),
-            }],
+            disks: vec![DiskConfig::at(&home)],
             records: records.into(),
             key: (kind == Kind::Tcp).then_some(KEY),
             // The first node lends to the others.

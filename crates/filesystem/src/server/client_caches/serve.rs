@@ -47,6 +47,10 @@ impl<W: World> Server<W> {
         request: CacheRequest,
         body: Option<W::Payload>,
     ) -> Result<(), Fault> {
+        use CacheRequest::{Own, Write, WriteBack};
+        if matches!(request, Write { .. } | Own { .. } | WriteBack { .. }) {
+            self.check_not_read_only()?;
+        }
         match request {
             CacheRequest::Enrol(enrolment) => {
                 if !self.sessions.borrow().contains(call.0) {

@@ -136,6 +136,9 @@ impl<W: World> Server<W> {
         file: &Rc<OpenFile>,
         size: FileSize,
     ) -> Result<(), Fault> {
+        if self.config.read_only {
+            return self.learn_size(file, size).await;
+        }
         let only_grows = size.cuts <= file.size().cuts && file.tail_is_clean.get();
         let _guards = match self.begin_change(file) {
             Ok(change) => (Some(change), None),
@@ -162,6 +165,19 @@ impl<W: World> Server<W> {
         }
         changing.set_size(size);
         file.changed_at(self.world.timestamp());
+        Ok(())
+    }
+
+    /// Learns the size of a file that may not be changed from a server, or the catalogue, that
+    /// knows more of it.
+    async fn learn_size(&self, file: &OpenFile, size: FileSize) -> Result<(), Fault> {
+        let changing = file.begin_change().await;
+        let known = file.size();
+        if size.cuts > known.cuts && size.bytes < known.bytes {
+            return Err(Fault::ReadOnly);
+        }
+        changing.set_size(size.max(known));
+        file.tail_is_clean.set(true);
         Ok(())
     }
 
