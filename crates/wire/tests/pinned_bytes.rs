@@ -142,7 +142,7 @@ pinned!(message: Message {
         "02 | 07 01 18";
     Message::Group(_), Message::Group(GroupMessage::Leave), "03 | 02";
     Message::CollectiveFailed { .. },
-        Message::CollectiveFailed { collective: 5, fault: Fault::Cancelled }, "04 | 05 17";
+        Message::CollectiveFailed { collective: 5, fault: Fault::Cancelled }, "04 | 05 18";
     Message::CacheCommand(_),
         Message::CacheCommand(CacheCommand::Invalidate { number: 3, line: LINE }),
         "05 | 01 03 09 01";
