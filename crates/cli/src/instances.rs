@@ -139,6 +139,7 @@ fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, Us
         degraded: arguments.degraded,
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
+        disk_timeout_s: arguments.disk_timeout_s,
         direct: direct(arguments)?,
         tcp_host: arguments.tcp.clone(),
     };
@@ -156,6 +157,7 @@ fn start_on_hosts(
         degraded: arguments.degraded,
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
+        disk_timeout_s: arguments.disk_timeout_s,
         direct: direct(arguments)?,
         allow_root: arguments.root.allow_root,
         start_timeout_s: arguments.start_timeout_s,

@@ -4,14 +4,10 @@
 
 use crate::support;
 use rustix::process::Signal;
-use std::sync::Mutex;
 use support::{
     COLLECTIVE, Case, ENDLESS, NO_SERVER, Place, Running, children_of, gone, impatient_group,
-    signal, until_moving,
+    signal, some_at_once, until_moving,
 };
-
-/// Number of cases that run at the same time. Most of their time passes with waiting.
-const AT_ONCE: usize = 3;
 
 const CLIENTS: usize = 4;
 const SERVERS: usize = 2;
@@ -26,18 +22,8 @@ enum Victim {
 /// Runs `check` with every victim and transfer, several at the same time.
 fn for_each_case(victims: [Victim; 2], check: impl Fn(Victim, &Case) + Sync) {
     let cases = ENDLESS.iter().enumerate();
-    let cases = Mutex::new(cases.map(|(number, case)| (victims[number % 2], case)));
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                loop {
-                    let next = cases.lock().unwrap().next();
-                    let Some((victim, case)) = next else { return };
-                    check(victim, case);
-                }
-            });
-        }
-    });
+    let cases = cases.map(|(number, case)| (victims[number % 2], case));
+    some_at_once(cases, |(victim, case)| check(victim, case));
 }
 
 /// Names of a client in errors.

@@ -8,6 +8,7 @@
 mod bench;
 mod bounds;
 mod collectives;
+mod cut_links;
 mod damage;
 mod direct;
 mod disks;
@@ -19,6 +20,7 @@ mod foreign;
 mod group_locks;
 mod hints;
 mod hosts;
+mod hung_disks;
 mod instances;
 mod interrupted;
 mod library;

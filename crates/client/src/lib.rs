@@ -23,9 +23,9 @@ pub use cleanup::{Cleanup, Undo, clean_up_and_exit, clean_up_on_signals};
 pub use copy::{CopyPlan, LocalOutput, STANDARD_STREAM, no_directory};
 pub use filesystem::{CollectivePlan, PlannedTransfer};
 pub use instance::{
-    CLIENTS_DIRECTORY, DIRTY_PERCENT, Direct, Foreign, INSTANCE_SCHEMA, Instance, InstanceFile,
-    LostDisk, Member, Origin, ProcessName, ServerEntry, absolute, default_instance_directory,
-    own_address_towards, refuse_foreign, refuse_foreign_links,
+    CLIENTS_DIRECTORY, DIRTY_PERCENT, DISK_TIMEOUT_S, Direct, Foreign, INSTANCE_SCHEMA, Instance,
+    InstanceFile, LostDisk, Member, Origin, ProcessName, ServerEntry, absolute,
+    default_instance_directory, own_address_towards, refuse_foreign, refuse_foreign_links,
 };
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{

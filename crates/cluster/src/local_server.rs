@@ -22,6 +22,7 @@ pub(crate) struct LocalOrder {
     pub(crate) entry: ServerEntry,
     pub(crate) cache_bytes: u64,
     pub(crate) dirty_percent: u32,
+    pub(crate) disk_timeout_s: u32,
     pub(crate) direct: Direct,
     pub(crate) degraded: bool,
 }
@@ -41,6 +42,7 @@ impl LocalOrder {
             entry,
             cache_bytes: file.cache_bytes,
             dirty_percent: file.dirty_percent,
+            disk_timeout_s: file.disk_timeout_s,
             direct: file.direct.clone(),
             degraded: file.degraded.is_some(),
         })
@@ -59,6 +61,7 @@ impl LocalOrder {
             direct: self.direct,
             cache_bytes: self.cache_bytes,
             dirty_percent: self.dirty_percent,
+            disk_timeout_s: self.disk_timeout_s,
             key: instance.key()?,
             degraded: self.degraded,
             generation: 0,

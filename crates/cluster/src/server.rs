@@ -52,6 +52,9 @@ pub(crate) struct ServerPlan {
     pub(crate) cache_bytes: u64,
     /// Dirty high-water mark, percent of the cache.
     pub(crate) dirty_percent: u32,
+    /// Time for which no request to a disk ends, after which its requests fail, in seconds; 0 to
+    /// wait without end.
+    pub(crate) disk_timeout_s: u32,
     /// Secret of the instance.
     pub(crate) key: [u8; 32],
     /// True if data directories may be lost, and nothing may be changed.
@@ -84,6 +87,8 @@ pub(crate) fn serve_plan(
         key: Some(plan.key),
         // What is read and what was just written over lie there at the same time.
         lent_bytes_max: plan.cache_bytes.saturating_mul(2).saturating_add(256 * MIB),
+        hang_limit: (plan.disk_timeout_s > 0)
+            .then(|| Duration::from_secs(plan.disk_timeout_s.into())),
         limits: Some(LIMITS),
     };
     let server = ServerConfig {

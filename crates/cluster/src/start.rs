@@ -9,7 +9,9 @@ use crate::leftovers::open_log;
 use crate::local_server::LocalOrder;
 use crate::process::{Child, Program};
 use crate::server::raise_descriptors;
-use client::{DIRTY_PERCENT, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, ServerEntry};
+use client::{
+    DIRTY_PERCENT, DISK_TIMEOUT_S, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, ServerEntry,
+};
 use interface::{ExitCode, UserError};
 use serde::Serialize;
 use std::fs;
@@ -31,6 +33,9 @@ pub struct ServerOptions {
     pub cache_bytes: u64,
     /// Dirty high-water mark, percent of the cache; see [`DIRTY_PERCENT`].
     pub dirty_percent: u32,
+    /// Time for which no request to a disk ends, after which its requests fail, in seconds; 0 to
+    /// wait without end.
+    pub disk_timeout_s: u32,
     /// Disks that bypass the page cache.
     pub direct: Direct,
     /// Host, by name or address, on which servers listen by TCP, each on a port of its own. `None`
@@ -46,6 +51,7 @@ impl Default for ServerOptions {
         Self {
             cache_bytes: 64 * MIB,
             dirty_percent: DIRTY_PERCENT,
+            disk_timeout_s: DISK_TIMEOUT_S,
             direct: Direct::None,
             tcp_host: None,
             degraded: false,
@@ -144,6 +150,7 @@ fn planned(instance: &Instance, data: &DataDirectories, options: &ServerOptions)
         disks_per_server: data.disks_per_server(),
         cache_bytes: options.cache_bytes,
         dirty_percent: options.dirty_percent,
+        disk_timeout_s: options.disk_timeout_s,
         direct: options.direct.clone(),
         degraded: options.degraded.then(Vec::new),
         supervisor: None,

@@ -22,6 +22,9 @@ pub struct NodeConfig {
     /// lending, in bytes. The first node of a process decides. A node with 0 lends nothing and maps
     /// what others lend.
     pub lent_bytes_max: u64,
+    /// Time for which no request to a disk, or to the records, ends, after which its requests fail
+    /// until one does; `None` to wait without end.
+    pub hang_limit: Option<Duration>,
     /// Limits on what peers may make this node hold; `None` for a node that trusts its peers. Two
     /// nodes with limits must not send one another more than a connection buffers: each reads only
     /// while the other does.
@@ -96,6 +99,7 @@ impl std::fmt::Debug for NodeConfig {
             .field("records", &self.records)
             .field("key", &self.key.map(|_| "secret"))
             .field("lent_bytes_max", &self.lent_bytes_max)
+            .field("hang_limit", &self.hang_limit)
             .field("limits", &self.limits)
             .finish()
     }

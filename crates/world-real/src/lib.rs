@@ -85,12 +85,12 @@ impl RealWorld {
         let mut seed = [0; 8];
         fill_random(&mut seed);
         let open_max = objects_open_max(config.disks.len());
-        let open = |disk: &DiskConfig| RealDisk::open(disk, open_max);
+        let open = |disk: &DiskConfig| RealDisk::open(disk, open_max, config.hang_limit);
         let disks = config.disks.iter().map(open);
         let disks = disks.collect::<Result<_, _>>()?;
         let mut records = [const { None }; RecordTable::ALL.len()];
         for (table, directory) in &config.records {
-            records[*table as usize] = Some(RecordStore::open(directory)?);
+            records[*table as usize] = Some(RecordStore::open(directory, config.hang_limit)?);
         }
         let timers = Timers::new().map_err(refused)?;
         let shared = Shared {

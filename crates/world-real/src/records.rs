@@ -14,7 +14,7 @@ mod commit_count;
 mod failed_transaction;
 
 use crate::config::OpenError;
-use crate::worker::{Worker, WorkerGone, WorkerState};
+use crate::worker::{Worker, WorkerFailure, WorkerState};
 use commit_count::{CommitCount, LAST_FILE};
 use failed_transaction::FailedTransaction;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableError};
@@ -23,6 +23,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::oneshot;
 use world::{RecordChange, RecordsError};
 
@@ -74,8 +75,9 @@ fn failed(operation: &str, cause: impl ToString) -> RecordsError {
 }
 
 impl RecordStore {
-    /// Opens or creates the database in `directory`.
-    pub(crate) fn open(directory: &Path) -> Result<Self, OpenError> {
+    /// Opens or creates the database in `directory`. With a limit for hangs, requests fail when
+    /// none has ended for that time.
+    pub(crate) fn open(directory: &Path, hang_limit: Option<Duration>) -> Result<Self, OpenError> {
         let failed = |cause: String| OpenError::Directory {
             directory: directory.to_owned(),
             purpose: "records",
@@ -92,7 +94,7 @@ impl RecordStore {
             Ok(Err(error)) if is_damage(&error) => return Err(damaged(error.to_string())),
             Ok(Err(error)) => return Err(failed(error.to_string())),
         };
-        let worker = Worker::start("records", store, 0);
+        let worker = Worker::start("records", store, 0, hang_limit);
         let worker = worker.map_err(|error| failed(error.to_string()))?;
         Ok(Self { worker, waiting: Arc::default() })
     }
@@ -104,14 +106,15 @@ impl RecordStore {
 
     /// Applies all of `changes`, or none.
     pub(crate) async fn change(&self, changes: Vec<RecordChange>) -> Result<(), RecordsError> {
-        let (reply, outcome) = oneshot::channel();
+        let (reply, mut outcome) = oneshot::channel();
         lock(&self.waiting).push(Waiting { changes, reply });
         let waiting = Arc::clone(&self.waiting);
         let committed = self.worker.call(move |store| store.commit_all(&waiting)).await;
-        let gone = |_| failed("change records", "the store has stopped");
-        committed.map_err(|WorkerGone| gone(()))?;
-        // Committed by the job of this call or by an earlier one.
-        outcome.await.map_err(|_| gone(()))?
+        // Committed by the job of this call or by an earlier one. After the failure of the worker,
+        // a later reply finds nobody, and the change is undone.
+        outcome.close();
+        let failure = committed.err().unwrap_or(WorkerFailure::Gone);
+        outcome.try_recv().unwrap_or_else(|_| Err(worker_failed("change records", failure)))
     }
 
     async fn call<R: Send + 'static>(
@@ -125,7 +128,17 @@ impl RecordStore {
         };
         match self.worker.call(work).await {
             Ok(done) => done.map_err(|error| records_error(&operation, &error)),
-            Err(WorkerGone) => Err(failed(&operation, "the store has stopped")),
+            Err(failure) => Err(worker_failed(&operation, failure)),
+        }
+    }
+}
+
+fn worker_failed(operation: &str, failure: WorkerFailure) -> RecordsError {
+    match failure {
+        WorkerFailure::Gone => failed(operation, "the store has stopped"),
+        WorkerFailure::Hangs(limit) => {
+            let limit = limit.as_secs_f64();
+            failed(operation, format!("their disk hangs: no request has ended for {limit} s"))
         }
     }
 }
@@ -159,9 +172,11 @@ impl WorkerState for Store {
 }
 
 impl Store {
-    /// Commits all queued changes in one transaction and replies to their callers.
+    /// Commits all queued changes in one transaction and replies to their callers. Undoes them if
+    /// no caller waits any more.
     fn commit_all(&mut self, waiting: &Mutex<Vec<Waiting>>) {
-        let batch = std::mem::take(&mut *lock(waiting));
+        let mut batch = std::mem::take(&mut *lock(waiting));
+        batch.retain(|one| !one.reply.is_closed());
         if batch.is_empty() {
             return;
         }
@@ -171,24 +186,41 @@ impl Store {
             // Undo at once: the process may end.
             let _ = self.undo();
         }
-        let made = made.map_err(|error| records_error("change records", &error));
+        let (undo, reply) = match made {
+            Ok(undo) => (undo, Ok(())),
+            Err(error) => (None, Err(records_error("change records", &error))),
+        };
+        let mut told = 0;
         for one in batch {
-            // The caller may have stopped waiting.
-            let _ = one.reply.send(made.clone());
+            told += usize::from(one.reply.send(reply.clone()).is_ok());
+        }
+        if let Some(undo) = undo.filter(|_| told == 0) {
+            // The callers count the changes as failed.
+            undo.save(&self.directory);
+            self.failed = Some(undo);
+            let _ = self.undo();
         }
     }
 
     /// Commits changes in one transaction, after a failed one is undone. With both in one
-    /// transaction, a kill at this point would make the next start undo parts of both.
-    fn commit(&mut self, changes: &[&RecordChange]) -> Result<(), redb::Error> {
+    /// transaction, a kill at this point would make the next start undo parts of both. Returns what
+    /// undoes it.
+    fn commit(
+        &mut self,
+        changes: &[&RecordChange],
+    ) -> Result<Option<FailedTransaction>, redb::Error> {
         self.undo()?;
         let mut own = None;
-        let made = self.transact(changes, &mut own);
-        if let Some(failed) = own.filter(|_| made.is_err()) {
-            failed.save(&self.directory);
-            self.failed = Some(failed);
+        match self.transact(changes, &mut own) {
+            Ok(()) => Ok(own),
+            Err(error) => {
+                if let Some(failed) = own {
+                    failed.save(&self.directory);
+                    self.failed = Some(failed);
+                }
+                Err(error)
+            }
         }
-        made
     }
 
     /// Undoes the failed transaction, if it was committed.

@@ -12,13 +12,17 @@
 //!   shared job must not change what remainders read.
 //! - Threads sleep while there is no work, and end after the last handle.
 //! - A job that arrives during `on_idle` waits for one step of it.
+//! - With a limit for hangs, no caller waits for a thread that has ended no job for that time. The
+//!   jobs stay in their order, and are done if the resource recovers.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 
 /// Maximum number of queued jobs of one worker, without priority jobs.
@@ -57,16 +61,71 @@ pub(crate) enum Step<R> {
 pub(crate) struct Worker<C> {
     jobs: Sender<Job<C>>,
     permits: Arc<Semaphore>,
+    progress: Arc<Progress>,
+    /// Time without progress after which callers wait no longer.
+    hang_limit: Option<Duration>,
     one_thread: std::marker::PhantomData<Rc<()>>,
 }
 
-/// The job has panicked, and perhaps ended the worker's thread.
-#[derive(Debug)]
-pub(crate) struct WorkerGone;
+/// Reason for which a job has no result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WorkerFailure {
+    /// The job has panicked, and perhaps ended the worker's thread.
+    Gone,
+    /// The worker has ended no job for this time. The job may still be done.
+    Hangs(Duration),
+}
+
+/// Progress of a worker.
+struct Progress {
+    began: Instant,
+    /// Number of jobs that have not ended.
+    unfinished: AtomicUsize,
+    /// Time of the last end of a job, or of the first job after a rest; in ns since `began`.
+    last_ns: AtomicU64,
+}
+
+/// A job that has not ended, also if it is dropped.
+struct Unfinished(Arc<Progress>);
+
+impl Progress {
+    fn begin(progress: &Arc<Self>) -> Unfinished {
+        if progress.unfinished.fetch_add(1, Ordering::SeqCst) == 0 {
+            progress.note();
+        }
+        Unfinished(Arc::clone(progress))
+    }
+
+    fn note(&self) {
+        self.last_ns.store(self.began.elapsed().as_nanos() as u64, Ordering::SeqCst);
+    }
+
+    /// Returns the time since the last progress, or nothing at rest.
+    fn silence(&self) -> Duration {
+        let last = Duration::from_nanos(self.last_ns.load(Ordering::SeqCst));
+        match self.unfinished.load(Ordering::SeqCst) {
+            0 => Duration::ZERO,
+            _ => self.began.elapsed().saturating_sub(last),
+        }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        self.0.note();
+        self.0.unfinished.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 impl<C: WorkerState> Worker<C> {
-    /// Starts a thread called `name` that owns `context`, with `helpers` helper threads.
-    pub(crate) fn start(name: &str, mut context: C, helpers: usize) -> std::io::Result<Self> {
+    /// Starts a thread called `name` that owns `context`, with `helpers` helper threads. With a
+    /// limit for hangs, its callers need a runtime with a clock.
+    pub(crate) fn start(
+        name: &str,
+        mut context: C,
+        helpers: usize,
+        hang_limit: Option<Duration>,
+    ) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel::<Job<C>>();
         let helpers = Helpers::start(name, helpers)?;
         std::thread::Builder::new().name(name.into()).spawn(move || {
@@ -98,7 +157,9 @@ impl<C: WorkerState> Worker<C> {
             helpers.wait();
         })?;
         let permits = Arc::new(Semaphore::new(QUEUE_LENGTH_MAX));
-        Ok(Self { jobs, permits, one_thread: std::marker::PhantomData })
+        let (unfinished, last_ns) = (AtomicUsize::new(0), AtomicU64::new(0));
+        let progress = Arc::new(Progress { began: Instant::now(), unfinished, last_ns });
+        Ok(Self { jobs, permits, progress, hang_limit, one_thread: std::marker::PhantomData })
     }
 
     /// Executes `work` and returns its result. When the caller stops waiting, the work may still be
@@ -106,7 +167,7 @@ impl<C: WorkerState> Worker<C> {
     pub(crate) async fn call<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut C) -> R + Send + 'static,
-    ) -> Result<R, WorkerGone> {
+    ) -> Result<R, WorkerFailure> {
         self.queue(|finish| Job::Alone(Box::new(|context| finish(work(context))))).await
     }
 
@@ -115,27 +176,30 @@ impl<C: WorkerState> Worker<C> {
     pub(crate) async fn call_with_priority<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut C) -> R + Send + 'static,
-    ) -> Result<R, WorkerGone> {
-        self.start_with_priority(work).await
+    ) -> Result<R, WorkerFailure> {
+        self.unless_it_hangs(async { self.start_with_priority(work).await }).await
     }
 
     /// Queues `work` as a priority job at once, and returns its end.
     pub(crate) fn start_with_priority<R: Send + 'static, F>(
         &self,
         work: F,
-    ) -> impl Future<Output = Result<R, WorkerGone>> + use<C, R, F>
+    ) -> impl Future<Output = Result<R, WorkerFailure>> + use<C, R, F>
     where
         F: FnOnce(&mut C) -> R + Send + 'static,
     {
         let (reply, result) = oneshot::channel();
+        let unfinished = Progress::begin(&self.progress);
         let job = move |context: &mut C| {
+            let done = work(context);
+            drop(unfinished);
             // The caller may have stopped waiting.
-            let _ = reply.send(work(context));
+            let _ = reply.send(done);
         };
-        let sent = self.jobs.send(Job::Priority(Box::new(job))).map_err(|_| WorkerGone);
-        async {
+        let sent = self.jobs.send(Job::Priority(Box::new(job))).map_err(|_| WorkerFailure::Gone);
+        async move {
             sent?;
-            result.await.map_err(|_| WorkerGone)
+            result.await.map_err(|_| WorkerFailure::Gone)
         }
     }
 
@@ -144,7 +208,7 @@ impl<C: WorkerState> Worker<C> {
     pub(crate) async fn call_shared<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut C) -> Step<R> + Send + 'static,
-    ) -> Result<R, WorkerGone> {
+    ) -> Result<R, WorkerFailure> {
         self.queue(|finish| {
             Job::Shared(Box::new(|context| match work(context) {
                 Step::Done(done) => {
@@ -160,17 +224,40 @@ impl<C: WorkerState> Worker<C> {
     async fn queue<R: Send + 'static>(
         &self,
         job: impl FnOnce(Box<dyn FnOnce(R) + Send>) -> Job<C>,
-    ) -> Result<R, WorkerGone> {
-        let permits = Arc::clone(&self.permits);
-        let permit = permits.acquire_owned().await.map_err(|_| WorkerGone)?;
-        let (reply, result) = oneshot::channel();
-        let finish = Box::new(move |done| {
-            drop(permit);
-            // The caller may have stopped waiting.
-            let _ = reply.send(done);
-        });
-        self.jobs.send(job(finish)).map_err(|_| WorkerGone)?;
-        result.await.map_err(|_| WorkerGone)
+    ) -> Result<R, WorkerFailure> {
+        self.unless_it_hangs(async {
+            let permits = Arc::clone(&self.permits);
+            let permit = permits.acquire_owned().await.map_err(|_| WorkerFailure::Gone)?;
+            let (reply, result) = oneshot::channel();
+            let unfinished = Progress::begin(&self.progress);
+            let finish = Box::new(move |done| {
+                drop((permit, unfinished));
+                // The caller may have stopped waiting.
+                let _ = reply.send(done);
+            });
+            self.jobs.send(job(finish)).map_err(|_| WorkerFailure::Gone)?;
+            result.await.map_err(|_| WorkerFailure::Gone)
+        })
+        .await
+    }
+
+    /// Waits for a job, unless the worker makes no progress for the limit. A job that comes while
+    /// the worker hangs is not queued.
+    async fn unless_it_hangs<R>(
+        &self,
+        job: impl Future<Output = Result<R, WorkerFailure>>,
+    ) -> Result<R, WorkerFailure> {
+        let Some(limit) = self.hang_limit else { return job.await };
+        let mut job = pin!(job);
+        loop {
+            let silence = self.progress.silence();
+            if silence >= limit {
+                return Err(WorkerFailure::Hangs(limit));
+            }
+            if let Ok(done) = tokio::time::timeout(limit - silence, job.as_mut()).await {
+                return done;
+            }
+        }
     }
 }
 
@@ -278,9 +365,48 @@ mod tests {
     use futures_util::FutureExt;
     use futures_util::future::join_all;
     use std::pin::pin;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::AtomicU32;
     use std::sync::mpsc::channel;
-    use std::time::Duration;
+
+    /// Limit for hangs in tests.
+    const HANG_LIMIT: Duration = Duration::from_millis(200);
+
+    #[test]
+    fn a_worker_that_hangs_keeps_nobody_waiting() {
+        // Proves: the job that hangs, those behind it and later ones fail after the limit, and
+        // another worker goes on. When it recovers, queued jobs were done and new ones are.
+        let start = || Worker::start("test", 0_u32, 0, Some(HANG_LIMIT)).expect("it has threads");
+        let (worker, other) = (start(), start());
+        let (go, may_go) = channel::<()>();
+        let (begin, has_begun) = channel();
+        let hangs = WorkerFailure::Hangs(HANG_LIMIT);
+        run(async {
+            let mut first = pin!(worker.call(move |_| {
+                begin.send(()).expect("the test waits for it");
+                may_go.recv_timeout(TIMEOUT).is_ok()
+            }));
+            assert!(first.as_mut().now_or_never().is_none());
+            has_begun.recv_timeout(TIMEOUT).expect("nothing is before it");
+            let add = |count: &mut u32| {
+                *count += 1;
+                true
+            };
+            let (second, urgent) = (worker.call(add), worker.call_with_priority(add));
+            let shared = worker.call_shared(move |count| Step::Done(add(count)));
+            let ended = tokio::join!(first, second, urgent, shared);
+            assert_eq!(ended, (Err(hangs), Err(hangs), Err(hangs), Err(hangs)));
+            assert_eq!(worker.call(add).await, Err(hangs), "it is not queued");
+            assert_eq!(other.call(|_| 7).await, Ok(7));
+            go.send(()).expect("the first job waits for it");
+            let count = loop {
+                match worker.call(|count| *count).await {
+                    Ok(count) => break count,
+                    Err(_) => std::thread::yield_now(),
+                }
+            };
+            assert_eq!(count, 3);
+        });
+    }
 
     impl WorkerState for () {}
 
@@ -303,7 +429,7 @@ mod tests {
     fn idle_worker_finishes_idle_steps_once() {
         let (tells, told) = channel();
         let worker =
-            Worker::start("test", IdleSteps(0, tells), 0).expect("a test can have threads");
+            Worker::start("test", IdleSteps(0, tells), 0, None).expect("a test can have threads");
         assert!(
             told.recv_timeout(3 * IdleSteps::IDLE).is_err(),
             "no job has run that could leave idle steps"
@@ -318,13 +444,13 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(60);
 
     fn run<R>(future: impl Future<Output = R>) -> R {
-        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         runtime.expect("a test can have one").block_on(future)
     }
 
     #[test]
     fn rests_run_beside_each_other_and_what_comes_later_waits_for_them() {
-        let worker = Worker::start("test", 0_u32, 2).expect("a test can have threads");
+        let worker = Worker::start("test", 0_u32, 2, None).expect("a test can have threads");
         let ended = Arc::new(AtomicU32::new(0));
         // Each remainder ends only after the other has begun.
         let shared = |arrive: Sender<()>, meet: Receiver<()>| {
@@ -350,7 +476,7 @@ mod tests {
 
     #[test]
     fn priority_jobs_alternate_with_queued_jobs() {
-        let worker = Worker::start("test", 0_u32, 0).expect("a test can have threads");
+        let worker = Worker::start("test", 0_u32, 0, None).expect("a test can have threads");
         let ((go, may_go), (begins, has_begun)) = (channel::<()>(), channel::<()>());
         let mut first =
             pin!(worker.call(move |_| {
@@ -370,13 +496,13 @@ mod tests {
         let (first, others, priority) = run(async { (first.await, others.await, priority.await) });
         assert_eq!(first.ok(), Some(true));
         let numbers =
-            |all: Vec<Result<u32, WorkerGone>>| all.into_iter().flatten().collect::<Vec<_>>();
+            |all: Vec<Result<u32, WorkerFailure>>| all.into_iter().flatten().collect::<Vec<_>>();
         assert_eq!((numbers(priority), numbers(others)), (vec![1, 3, 5], vec![2, 4, 6]));
     }
 
     #[test]
     fn a_rest_that_panics_is_told_and_stops_nobody() {
-        let worker = Worker::start("test", (), 1).expect("a test can have threads");
+        let worker = Worker::start("test", (), 1, None).expect("a test can have threads");
         run(async {
             let panics = |_: &mut ()| Step::<u32>::Remainder(Box::new(|| panic!("on purpose")));
             assert!(worker.call_shared(panics).await.is_err());

@@ -60,6 +60,10 @@ pub(crate) struct Start {
     /// Listen by TCP on this address instead of Unix sockets. Clients then need the instance's key.
     #[arg(long, value_name = "HOST", conflicts_with = "hostfile")]
     pub(crate) tcp: Option<String>,
+    /// Time in seconds after which the requests of a disk fail when none of them has ended; they
+    /// fail until one does. 0 waits without end.
+    #[arg(long = "disk-timeout", value_name = "SECONDS", default_value_t = client::DISK_TIMEOUT_S)]
+    pub(crate) disk_timeout_s: u32,
     /// Start without data directories that are lost, are older copies, or have no label. What lies
     /// on the others can be read; nothing can be changed.
     #[arg(long)]

@@ -144,6 +144,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
                 degraded: false,
                 cache_bytes: arguments.cache,
                 dirty_percent: client::DIRTY_PERCENT,
+                disk_timeout_s: client::DISK_TIMEOUT_S,
                 direct: Direct::None,
                 allow_root: arguments.root.allow_root,
                 start_timeout_s: START_TIMEOUT_S,

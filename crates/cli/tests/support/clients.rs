@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -101,19 +101,23 @@ pub(crate) fn group(place: &Place, clients: usize) -> Vec<BenchClient> {
 /// As [`group`], with a time-out of a few seconds.
 pub(crate) fn impatient_group(place: &Place, clients: usize) -> Vec<BenchClient> {
     let instance = place.instance();
-    start_group(&vec![Home { instance: &instance, host: None }; clients], Some("4"))
+    let homes = vec![Home { instance: &instance, host: None }; clients];
+    group_started_by(&homes, &|_, command| _ = command.env("UNISONO_TIMEOUT", "4"))
 }
 
 /// Starts a client at each of these places, all as one group, by rank.
 pub(crate) fn group_of(homes: &[Home<'_>]) -> Vec<BenchClient> {
-    start_group(homes, None)
+    group_started_by(homes, &|_, _| ())
 }
 
-fn start_group(homes: &[Home<'_>], timeout_seconds: Option<&str>) -> Vec<BenchClient> {
+/// As [`group_of`], with commands that are prepared, each with its rank.
+pub(crate) fn group_started_by(
+    homes: &[Home<'_>],
+    prepare: &dyn Fn(usize, &mut Command),
+) -> Vec<BenchClient> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let group = NEXT.fetch_add(1, Ordering::Relaxed);
-    let start =
-        |(rank, home)| BenchClient::start(home, (group, rank, homes.len()), timeout_seconds);
+    let start = |(rank, home)| BenchClient::start(home, (group, rank, homes.len()), prepare);
     let mut clients: Vec<BenchClient> = homes.iter().enumerate().map(start).collect();
     clients.iter_mut().for_each(BenchClient::expect_connected);
     clients
@@ -123,12 +127,10 @@ impl BenchClient {
     fn start(
         home: &Home<'_>,
         (group, rank, clients): (u64, usize, usize),
-        timeout_seconds: Option<&str>,
+        prepare: &dyn Fn(usize, &mut Command),
     ) -> Self {
         let mut command = unisono(&["bench-client"]);
-        if let Some(seconds) = timeout_seconds {
-            command.env("UNISONO_TIMEOUT", seconds);
-        }
+        prepare(rank, &mut command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("a client starts");
         let input = process.stdin.take().expect("it was given one");

@@ -7,7 +7,8 @@ pub(crate) mod pages;
 mod running;
 
 pub(crate) use clients::{
-    Case, ENDLESS, FRAGMENTS, Home, group, group_of, impatient_group, others_learn_of_client_2,
+    BenchClient, Case, ENDLESS, FRAGMENTS, Home, group, group_of, group_started_by,
+    impatient_group, others_learn_of_client_2,
 };
 pub(crate) use running::{Ended, Running, program, run, unisono};
 
@@ -17,6 +18,7 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time limit that turns a hang into a failure; no test needs a fraction of it.
@@ -138,6 +140,27 @@ pub(crate) fn bytes(length: usize) -> Vec<u8> {
         (state >> 56) as u8
     };
     (0..length).map(step).collect()
+}
+
+/// Number of waiting cases that run at the same time.
+const AT_ONCE: usize = 3;
+
+/// Runs `check` with every case, some at the same time: most of their time passes with waiting.
+pub(crate) fn some_at_once<T: Send>(
+    cases: impl Iterator<Item = T> + Send,
+    check: impl Fn(T) + Sync,
+) {
+    let cases = Mutex::new(cases);
+    let next = || cases.lock().unwrap_or_else(PoisonError::into_inner).next();
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(case) = next() {
+                    check(case);
+                }
+            });
+        }
+    });
 }
 
 /// Polls until `ask` returns a value; fails after a time limit.

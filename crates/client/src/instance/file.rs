@@ -7,9 +7,18 @@ use std::path::PathBuf;
 /// Schema name of `instance.json`.
 pub const INSTANCE_SCHEMA: &str = "unisono.instance/1";
 
+/// Default time for which no request to a disk ends, after which its requests fail, in seconds.
+/// Less than a kernel may take to give up a device, and more than one sync of much data should
+/// take.
+pub const DISK_TIMEOUT_S: u32 = 120;
+
 /// Default dirty high-water mark, percent of a server's cache. Clients may pin half of a cache. If
 /// all the rest were dirty, a request that needs room would wait for a disk.
 pub const DIRTY_PERCENT: u32 = 50;
+
+fn usual_disk_timeout() -> u32 {
+    DISK_TIMEOUT_S
+}
 
 fn usual_dirty_percent() -> u32 {
     DIRTY_PERCENT
@@ -29,6 +38,10 @@ pub struct InstanceFile {
     /// Dirty high-water mark, percent of the cache.
     #[serde(default = "usual_dirty_percent")]
     pub dirty_percent: u32,
+    /// Time for which no request to a disk ends, after which its requests fail, in seconds; 0 to
+    /// wait without end.
+    #[serde(default = "usual_disk_timeout")]
+    pub disk_timeout_s: u32,
     /// Disks that bypass the page cache.
     pub direct: Direct,
     /// Data directories that are lost, if it was started with `--degraded`. Then nothing can be

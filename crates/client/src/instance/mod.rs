@@ -27,7 +27,9 @@ mod trust;
 
 pub use direct::Direct;
 pub use directory::{CLIENTS_DIRECTORY, Instance, default_instance_directory};
-pub use file::{DIRTY_PERCENT, INSTANCE_SCHEMA, InstanceFile, LostDisk, ServerEntry};
+pub use file::{
+    DIRTY_PERCENT, DISK_TIMEOUT_S, INSTANCE_SCHEMA, InstanceFile, LostDisk, ServerEntry,
+};
 pub use member::{Member, own_address_towards};
 pub use origin::Origin;
 pub use path::absolute;

@@ -47,6 +47,7 @@ pub(super) struct ServerOrder {
     pub(super) instance_name: String,
     pub(super) cache_bytes: u64,
     pub(super) dirty_percent: u32,
+    pub(super) disk_timeout_s: u32,
     pub(super) direct: Direct,
     pub(super) degraded: bool,
     pub(super) allow_root: bool,

@@ -11,6 +11,9 @@ pub struct HostOptions {
     pub cache_bytes: u64,
     /// Dirty high-water mark, percent of the cache.
     pub dirty_percent: u32,
+    /// Time for which no request to a disk ends, after which its requests fail, in seconds; 0 to
+    /// wait without end.
+    pub disk_timeout_s: u32,
     /// Disks that bypass the page cache.
     pub direct: Direct,
     /// True to start without data directories that are lost. Then nothing can be changed.

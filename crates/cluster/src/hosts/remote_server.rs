@@ -74,6 +74,7 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
         direct: order.direct.clone(),
         cache_bytes: order.cache_bytes,
         dirty_percent: order.dirty_percent,
+        disk_timeout_s: order.disk_timeout_s,
         key: order.key,
         degraded: order.degraded,
         generation: 0,

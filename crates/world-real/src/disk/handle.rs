@@ -8,13 +8,14 @@ use super::root::Root;
 use super::times::Times;
 use crate::config::{DiskConfig, OpenError};
 use crate::memory::RealPayload;
-use crate::worker::{Step, Worker, WorkerGone};
+use crate::worker::{Step, Worker, WorkerFailure};
 use futures_util::future::{Either, select};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use units::{FileId, Timestamp};
 use world::{Disk, DiskError, ObjectMetadata, Payload, Space};
 
@@ -45,7 +46,11 @@ struct Shared {
 
 impl OpenDisk {
     /// Opens an existing directory as a disk.
-    pub(super) fn open(config: &DiskConfig, objects_open_max: usize) -> Result<Self, OpenError> {
+    pub(super) fn open(
+        config: &DiskConfig,
+        objects_open_max: usize,
+        hang_limit: Option<Duration>,
+    ) -> Result<Self, OpenError> {
         let (path, options) = (&config.directory, config.options);
         let failed = |cause: String| OpenError::Directory {
             directory: path.clone(),
@@ -60,8 +65,8 @@ impl OpenDisk {
         })?;
         let times = Arc::clone(&directory.root().times);
         let readers = if options.direct { READERS } else { 0 };
-        let metadata = Worker::start("disk metadata", Arc::clone(directory.root()), 0);
-        let worker = Worker::start("disk", directory, readers);
+        let metadata = Worker::start("disk metadata", Arc::clone(directory.root()), 0, hang_limit);
+        let worker = Worker::start("disk", directory, readers, hang_limit);
         let worker = worker.map_err(|error| failed(error.to_string()))?;
         let metadata = metadata.map_err(|error| failed(error.to_string()))?;
         let (places, changing) = (ExtentCache::default(), AllChanging::default());
@@ -167,14 +172,19 @@ impl OpenDisk {
     fn completed<R>(
         &self,
         operation: String,
-        done: Result<Result<R, Failure>, WorkerGone>,
+        done: Result<Result<R, Failure>, WorkerFailure>,
     ) -> Result<R, DiskError> {
         let disk = self.shared.name.clone();
         match done {
             Ok(done) => done.map_err(|failure| failure.of(disk, operation)),
-            Err(WorkerGone) => {
+            Err(WorkerFailure::Gone) => {
                 let cause =
                     "the thread of the disk has stopped, or failed during the operation".into();
+                Err(DiskError::Failed { disk, operation, cause })
+            }
+            Err(WorkerFailure::Hangs(limit)) => {
+                let limit = limit.as_secs_f64();
+                let cause = format!("the disk hangs: no request has ended for {limit} s");
                 Err(DiskError::Failed { disk, operation, cause })
             }
         }

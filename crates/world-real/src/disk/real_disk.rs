@@ -5,6 +5,7 @@ use crate::config::{DiskConfig, OpenError};
 use crate::memory::{RealMemory, RealPayload};
 use futures_util::future::Either;
 use std::rc::Rc;
+use std::time::Duration;
 use units::{FileId, Timestamp};
 use world::{Damage, Disk, DiskError, Memory, ObjectMetadata, Payload, Space};
 
@@ -26,9 +27,14 @@ struct LostDisk {
 
 impl RealDisk {
     /// Opens an existing directory as a disk, unless the disk is lost.
-    pub(crate) fn open(config: &DiskConfig, objects_open_max: usize) -> Result<Self, OpenError> {
+    /// With a limit for hangs, its requests fail when none has ended for that time.
+    pub(crate) fn open(
+        config: &DiskConfig,
+        objects_open_max: usize,
+        hang_limit: Option<Duration>,
+    ) -> Result<Self, OpenError> {
         Ok(Self(match &config.lost {
-            None => State::Open(OpenDisk::open(config, objects_open_max)?),
+            None => State::Open(OpenDisk::open(config, objects_open_max, hang_limit)?),
             Some(cause) => State::Lost(Rc::new(LostDisk {
                 name: config.directory.display().to_string(),
                 cause: cause.clone(),

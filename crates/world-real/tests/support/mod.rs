@@ -67,6 +67,7 @@ impl Place {
             key: (kind == Kind::Tcp).then_some(KEY),
             // The first node lends to the others.
             lent_bytes_max: if kind == Kind::OneSided && index == 0 { 64 * MIB } else { 0 },
+            hang_limit: None,
             limits: None,
         }
     }
