@@ -2,7 +2,7 @@
 //! clients with its key send, and does not grow with what was removed again.
 
 use crate::support;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use support::{Place, bytes, resident_bytes};
@@ -82,6 +82,69 @@ fn unfinished_messages_take_bounded_memory() {
     }
     // Bodies and headers come out of different pools.
     assert!(resident_bytes(server) < first + 2 * ARRIVING_BYTES + CLIENTS * CONNECTION_BYTES);
+}
+
+/// A message of a client, in postcard: the greeting of version 15 with a key, or a request with its
+/// number.
+fn frame(header: &[u8]) -> Vec<u8> {
+    let mut sent = vec![b'U', b'N', 0, 2];
+    sent.extend((header.len() as u32).to_le_bytes());
+    sent.extend([0; 24]);
+    sent.extend(header);
+    sent
+}
+
+#[test]
+fn answers_that_nobody_reads_take_bounded_memory() {
+    // Proves: clients that request long lists, as many as they may, and read none of the answers,
+    // make a server take the memory of its answers and a constant for each; when they have gone,
+    // others are served. (While they stay they are disconnected one after the other.)
+    const FILES: usize = 1500;
+    const LISTS: u64 = 1000;
+    const ANSWERS_BYTES: u64 = 64 * MIB;
+    // Of 32 MiB for 4,096 requests.
+    const REQUEST_BYTES: u64 = 8 << 10;
+    let place = Place::new();
+    place.start(&["--servers", "1", "--cache", "16MiB"]);
+    let connection = client::Connection::open(&client::Instance::at(place.instance())).unwrap();
+    for number in 0..FILES {
+        let name = format!("{number:05} {}", "long".repeat(50));
+        connection.create_by_default(&name, None).unwrap().close().unwrap();
+    }
+    let server = place.server_pids()[0];
+    let before = resident_bytes(server);
+    let open: Vec<UnixStream> = (0..CLIENTS)
+        .map(|client| {
+            let path = place.instance().join("server-0.sock");
+            let mut stream = UnixStream::connect(path).expect("the server listens");
+            stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a socket");
+            let greeting = frame(&[0, 15, 200 + client as u8 % 50, client as u8 + 1]);
+            let mut sent = [hello(), greeting].concat();
+            for number in 0..LISTS {
+                // Message::Request, its number, Request::List of the root from its first name.
+                let number = [(number & 127) as u8 | 128, (number >> 7) as u8];
+                sent.extend(frame(&[&[1][..], &number, &[3, 0, 0]].concat()));
+            }
+            // The server may read no further.
+            let _ = stream.write_all(&sent);
+            stream
+        })
+        .collect();
+    // Time in which a server without a limit would make many answers.
+    std::thread::sleep(Duration::from_secs(3));
+    let grown = resident_bytes(server).saturating_sub(before);
+    let limit = 2 * ANSWERS_BYTES + CLIENTS * (CONNECTION_BYTES + LISTS * REQUEST_BYTES);
+    assert!(grown < limit, "{} MiB", grown / MIB);
+    // The answers are such lists.
+    let mut answer = vec![0; MIB as usize / 4];
+    let mut stream = &open[0];
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
+    stream.read_exact(&mut answer).expect("it has been sent");
+    assert!(answer.windows(8).any(|part| part == b"longlong"));
+    drop(open);
+    assert_eq!(connection.list("").unwrap().len(), FILES);
+    drop(connection);
+    place.assert_nothing_held();
 }
 
 #[test]

@@ -7,20 +7,22 @@ use crate::server::catalogue::{self, Catalogue};
 use crate::server::faults::disk_fault;
 use crate::server::state::Server;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
+use crate::server::transfers::transfer_watchdog::ANSWERS;
 use crate::server::transfers::write_budget::WritePermit;
 use crate::signal::Signal;
+use futures_util::FutureExt;
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::Buffering;
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::Rc;
-use units::{Duration, FileId, PeerId, Timestamp};
+use units::{Duration, FileId, MIB, PeerId, Timestamp};
 use wire::{
     Fault, FileRecord, FileSize, Frequent, Message, ReadRequest, Reply, Request, RequestId,
     ServerStatus, WriteRequest,
 };
-use world::{Disk, NetworkError, Place, World};
+use world::{Disk, NetworkError, Payload, Place, World};
 
 /// Maximum time that a disk may take to report its space. After it the last report counts.
 const SPACE_TIMEOUT: Duration = Duration::from_ms(1000);
@@ -28,9 +30,22 @@ const SPACE_TIMEOUT: Duration = Duration::from_ms(1000);
 /// Maximum number of sizes in one answer.
 const SIZES_PER_ANSWER_MAX: usize = 1024;
 
+/// Size up to which the data of an answer is not counted, in bytes. The number of requests of a
+/// client is limited.
+const SMALL_ANSWER_BYTES: u64 = 4 << 10;
+
+/// Usual size of a large answer without data, in bytes, by which such answers are limited.
+const LARGE_ANSWER_BYTES: u64 = MIB;
+
 /// Returns the fault of an answer that fits no message.
 fn too_large(error: &NetworkError) -> Fault {
     Fault::BadRequest { cause: format!("the answer does not fit a message: {error}") }
+}
+
+/// Answer to a read, with its data.
+fn placed<P: Payload>(id: RequestId, request: ReadRequest, payload: P) -> world::Message<P> {
+    let place = Place { region: request.region, offset: request.region_offset };
+    world::Message::placed(frequent_header(&Frequent::Done(id)), payload, place)
 }
 
 /// Outcome of a catalogue change, for the request that still waits for it.
@@ -47,14 +62,36 @@ impl<W: World> Server<W> {
         (from, id): (PeerId, RequestId),
         request: ReadRequest,
     ) -> Result<(), Infallible> {
+        if request.length > SMALL_ANSWER_BYTES {
+            return self.answer_large_read((from, id), request).await;
+        }
         let (payload, cost) = match caching::server::read(&self, request).await {
             Ok(read) => read,
             Err(fault) => return rare(self.refuse((from, id), fault)).await,
         };
-        let place = Place { region: request.region, offset: request.region_offset };
-        let header = frequent_header(&Frequent::Done(id));
-        let message = world::Message::placed(header, payload, place);
-        let sent = self.world.send_after(cost, from, message).await;
+        // A client that has left needs no answer; this one fits every message.
+        let _ = self.world.send_after(cost, from, placed(id, request, payload)).await;
+        Ok(())
+    }
+
+    /// As [`answer_read`](Self::answer_read), when there is room for the answer.
+    async fn answer_large_read(
+        self: Rc<Self>,
+        (from, id): (PeerId, RequestId),
+        request: ReadRequest,
+    ) -> Result<(), Infallible> {
+        let bytes = request.length.min(self.config.cache_bytes);
+        let held = self.answer_pool.take(&self.world, bytes).await;
+        let (payload, cost) = match caching::server::read(&self, request).await {
+            Ok(read) => read,
+            Err(fault) => {
+                drop(held);
+                return rare(self.refuse((from, id), fault)).await;
+            }
+        };
+        let sending = self.world.send_after(cost, from, placed(id, request, payload));
+        let sent = self.watchdog.watch((from, ANSWERS), bytes, sending).await;
+        drop(held);
         if let Err(error @ NetworkError::TooLarge { .. }) = sent {
             return rare(self.refuse((from, id), too_large(&error))).await;
         }
@@ -88,14 +125,42 @@ impl<W: World> Server<W> {
         request: Request,
     ) -> Result<(), Infallible> {
         let stops = matches!(request, Request::Stop);
-        let outcome = rare(self.serve_rare_request(call.0, request)).await;
-        let stops = stops && outcome.is_ok();
-        self.send_reply(call, outcome).await;
+        let outcome = match self.answer_bytes(&request) {
+            0 => {
+                let outcome = rare(self.serve_rare_request(call.0, request)).await;
+                let is_done = outcome.is_ok();
+                self.send_reply(call, outcome).await;
+                is_done
+            }
+            bytes => {
+                let _held = self.answer_pool.take(&self.world, bytes).await;
+                let outcome = rare(self.serve_rare_request(call.0, request)).await;
+                let sending = self.send_reply(call, outcome).map(Ok::<(), Infallible>);
+                let Ok(()) = self.watchdog.watch((call.0, ANSWERS), bytes, sending).await;
+                true
+            }
+        };
+        let stops = stops && outcome;
         if stops {
             self.stopping.set(true);
             self.stop.notify();
         }
         Ok(())
+    }
+
+    /// Largest size of the answer to a request, in bytes; 0 for a small one.
+    fn answer_bytes(&self, request: &Request) -> u64 {
+        match request {
+            Request::Page { file, block } => {
+                self.files.get(*file).map_or(0, |file| file.block_length(*block))
+            }
+            Request::List { .. }
+            | Request::Nameless { .. }
+            | Request::OpenSizes { .. }
+            | Request::Plan(_)
+            | Request::Digests(_) => LARGE_ANSWER_BYTES,
+            _ => 0,
+        }
     }
 
     /// Sends a client that the server has no room for its data.

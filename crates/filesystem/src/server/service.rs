@@ -21,19 +21,27 @@ use crate::server::rendezvous::Rendezvous;
 use crate::server::state::{Counters, Server};
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
-use crate::server::transfers::transfer_watchdog::TransferWatchdog;
+use crate::server::transfers::request_budget::RequestBudget;
+use crate::server::transfers::transfer_watchdog::{ANSWERS, TransferWatchdog};
 use crate::server::transfers::write_budget::WriteBudget;
 use crate::signal::Signal;
+use futures_util::FutureExt;
 use futures_util::future::{join, select};
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::rc::Rc;
-use units::{DiskId, PeerId, ServerId};
+use units::{DiskId, MIB, PeerId, ServerId};
 use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId, WriteRequest};
 use world::{Incoming, Payload, Scope, World};
 
 /// Maximum number of active requests of one client.
 pub(crate) const REQUESTS_PER_CLIENT_MAX: usize = 4096;
+
+/// Bytes that all answers on their way to clients may have, however small the buffers are.
+const ANSWER_BYTES_MIN: u64 = 64 * MIB;
+
+/// Bytes that all active requests may have, however small the buffers are.
+const REQUEST_BYTES_MIN: u64 = 256 * MIB;
 
 /// Serves until a client asks to stop or `stop_requested` ends. Everything is written back when it
 /// returns. Calls `is_ready` when the server is ready to serve.
@@ -84,6 +92,11 @@ fn build_server<W: World>(
         cache,
         changes: Scope::new(world.clone()),
         buffer_pools: (0..world.disks().len() as u32).map(DiskId).map(buffer_pool).collect(),
+        answer_pool: {
+            let bytes_max = config.buffer_bytes.max(ANSWER_BYTES_MIN);
+            TransferBufferPool::new(ANSWERS, bytes_max, 1, Rc::clone(&watchdog))
+        },
+        request_budget: RequestBudget::new(config.buffer_bytes.max(REQUEST_BYTES_MIN)),
         write_budget: Rc::new(WriteBudget::new(config.buffer_bytes)),
         watchdog,
         world,
@@ -159,13 +172,15 @@ impl<W: World> Server<W> {
     fn accept(self: &Rc<Self>, from: PeerId, header: &[u8], body: Option<W::Payload>) {
         let accepted = match Frequent::decode(header) {
             Some(Frequent::Read(id, read)) => {
-                self.begin((from, id), |server| server.answer_read((from, id), read))
+                self.begin((from, id), 0, |server| server.answer_read((from, id), read))
             }
             Some(Frequent::Write(id, write)) => self.begin_write((from, id), write, body),
             Some(Frequent::Done(_)) => false,
             None => match wire::decode(header) {
                 Ok(Message::Hello { version, key }) => self.greet(from, version, key),
-                Ok(Message::Request { id, request }) => self.begin_other((from, id), request, body),
+                Ok(Message::Request { id, request }) => {
+                    self.begin_other((from, id), header.len() as u64, request, body)
+                }
                 Ok(Message::CacheAnswer(answer)) => self.client_caches.accept(from, answer, body),
                 Ok(_) | Err(_) => false,
             },
@@ -190,10 +205,12 @@ impl<W: World> Server<W> {
         true
     }
 
-    /// Starts a request in the scope of its client, unless the client speaks another version.
+    /// Starts a request of `bytes` bytes in the scope of its client, unless the client speaks
+    /// another version.
     fn begin<F: Future<Output = Result<(), Infallible>> + 'static>(
         self: &Rc<Self>,
         (from, id): (PeerId, RequestId),
+        bytes: u64,
         answer: impl FnOnce(Rc<Self>) -> F,
     ) -> bool {
         let sessions = self.sessions.borrow();
@@ -203,9 +220,20 @@ impl<W: World> Server<W> {
         }
         self.counters.requests.set(self.counters.requests.get() + 1);
         let server = Rc::clone(self);
-        match session.check_version() {
-            Ok(()) => start(&session.scope, || answer(server)),
-            Err(refused) => start(&session.scope, || server.refuse((from, id), refused)),
+        match (session.check_version(), self.request_budget.hold(from, bytes)) {
+            (Ok(()), None) => start(&session.scope, || answer(server)),
+            (Ok(()), Some(held)) => {
+                start(&session.scope, || {
+                    answer(server).map(move |done| {
+                        drop(held);
+                        done
+                    })
+                });
+                if let Some(client) = self.request_budget.exceeded_by() {
+                    self.watchdog.disconnect(client);
+                }
+            }
+            (Err(refused), _) => start(&session.scope, || server.refuse((from, id), refused)),
         }
         true
     }
@@ -219,27 +247,29 @@ impl<W: World> Server<W> {
     ) -> bool {
         match self.write_budget.keep(body.as_ref().map_or(0, Payload::length)) {
             Some(permit) => {
-                self.begin(call, |server| server.answer_write(call, request, body, permit))
+                self.begin(call, 0, |server| server.answer_write(call, request, body, permit))
             }
-            None => self.begin(call, |server| server.turn_away(call)),
+            None => self.begin(call, 0, |server| server.turn_away(call)),
         }
     }
 
-    /// Starts a request that is not frequent. (Numbers of 2^63 and more in a read or write request
-    /// are not decoded as [`Frequent`].)
+    /// Starts a request of `bytes` bytes that is not frequent. (Numbers of 2^63 and more in a read
+    /// or write request are not decoded as [`Frequent`].)
     fn begin_other(
         self: &Rc<Self>,
         call: (PeerId, RequestId),
+        bytes: u64,
         request: Request,
         body: Option<W::Payload>,
     ) -> bool {
         match request {
-            Request::Read(read) => self.begin(call, |server| server.answer_read(call, read)),
+            Request::Read(read) => self.begin(call, 0, |server| server.answer_read(call, read)),
             Request::Write(write) => self.begin_write(call, write, body),
             Request::Cache(request) => {
-                self.begin(call, |server| server.answer_cache(call, *request, body))
+                let bytes = bytes + body.as_ref().map_or(0, Payload::length);
+                self.begin(call, bytes, |server| server.answer_cache(call, *request, body))
             }
-            rare => self.begin(call, |server| server.answer(call, rare)),
+            rare => self.begin(call, bytes, |server| server.answer(call, rare)),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::server::files::open_files::OpenFiles;
 use crate::server::rendezvous::Rendezvous;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
+use crate::server::transfers::request_budget::RequestBudget;
 use crate::server::transfers::transfer_watchdog::TransferWatchdog;
 use crate::server::transfers::write_budget::WriteBudget;
 use crate::signal::Signal;
@@ -50,6 +51,10 @@ pub(crate) struct Server<W: World> {
     pub(crate) spaces: Box<[Cell<(u64, u64)>]>,
     /// Buffers of active transfers, by disk.
     pub(crate) buffer_pools: Box<[TransferBufferPool]>,
+    /// Data of answers, from before it is read until the client has it.
+    pub(crate) answer_pool: TransferBufferPool,
+    /// Budget of the bytes of large requests.
+    pub(crate) request_budget: Rc<RequestBudget>,
     /// Budget of data that came with write requests.
     pub(crate) write_budget: Rc<WriteBudget>,
     /// Watchdog of transfers between these buffers, or the cache, and clients.

@@ -8,6 +8,9 @@ use std::rc::Rc;
 use wire::{ClientKey, Fault, GroupRoster, PARTICIPANTS_MAX, PROTOCOL_VERSION};
 use world::{Scope, World};
 
+/// Maximum number of members of all group rosters of one client.
+const MEMBERS_MAX: usize = 4 * PARTICIPANTS_MAX;
+
 /// Maximum number of group rosters of one client.
 const ROSTERS_MAX: usize = 1024;
 
@@ -66,6 +69,10 @@ impl<W: World> Session<W> {
         let is_known = rosters.contains_key(&roster.group);
         if !is_known && rosters.len() >= ROSTERS_MAX {
             return bad(format!("a client has at most {ROSTERS_MAX} groups; leave a group first"));
+        }
+        let others = rosters.iter().filter(|(group, _)| **group != roster.group);
+        if others.map(|(_, other)| other.members.len()).sum::<usize>() + members > MEMBERS_MAX {
+            return bad(format!("the groups of a client have at most {MEMBERS_MAX} members"));
         }
         rosters.insert(roster.group, roster);
         Ok(())

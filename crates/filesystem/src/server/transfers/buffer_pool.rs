@@ -12,9 +12,10 @@ use std::rc::Rc;
 use units::DiskId;
 use world::Clock;
 
-/// Pool of buffers of one disk, limited in bytes. A task that wants more than is free waits for its
-/// turn. Exception: there is always room for as many buffers as one transfer uses, however long
-/// they are. (A stopped disk keeps only its own buffers. The watchdog disconnects stalled clients.)
+/// Pool of buffers of one disk, or of answers, limited in bytes. A task that wants more than is
+/// free waits for its turn. Exception: there is always room for as many buffers as one transfer
+/// uses, however long they are. (A stopped disk keeps only its own buffers. The watchdog
+/// disconnects stalled clients.)
 pub(crate) struct TransferBufferPool {
     disk: DiskId,
     bytes_max: u64,

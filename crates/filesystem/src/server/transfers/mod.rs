@@ -2,5 +2,6 @@
 
 pub(crate) mod active_transfers;
 pub(crate) mod buffer_pool;
+pub(crate) mod request_budget;
 pub(crate) mod transfer_watchdog;
 pub(crate) mod write_budget;
