@@ -257,5 +257,6 @@ void handles_set(file_handle_t *handles);
 int file_to_fortran(void *file);
 void *file_from_fortran(int number);
 long read_start(const char *name, void *bytes, size_t count);
+int truncate_file(const char *name, long length);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Changes with this header and functions.def. */
-enum { BORDER_VERSION = 2 };
+enum { BORDER_VERSION = 3 };
 
 /* Numbers of the functions, such as CALL_File_open. */
 enum {
@@ -70,6 +70,8 @@ typedef struct back {
     void *(*from_fortran)(int number);
     /* Reads the first bytes of a file. Returns their number, or -1 when there is no such file. */
     long (*read_start)(const char *name, void *bytes, size_t count);
+    /* Sets the size of a file. Returns 0 or a system error. */
+    int (*truncate)(const char *name, long length);
     const int *requests_under_way; /* requests that programs have and have not waited for */
     const int *causes_kept;        /* 1 when MPI_Error_string may know a cause */
     void (*forget_cause)(void);    /* a call of another file may fail with the same code */

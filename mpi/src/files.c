@@ -200,3 +200,18 @@ long read_start(const char *name, void *bytes, size_t count)
     free(meant);
     return (long)read;
 }
+
+int truncate_file(const char *name, long length)
+{
+    int code, failure = ENOENT;
+    unisono_file_t *file = NULL;
+    char *meant = name_in_instance(name, CALL_File_open, &code);
+    if (meant && connection()) {
+        failure = unisono_open(connection(), meant, 0, NULL, &file);
+        if (failure == 0)
+            failure = unisono_truncate(file, (uint64_t)length);
+    }
+    unisono_close(file);
+    free(meant);
+    return abs(failure);
+}

@@ -121,10 +121,9 @@ static const char *plain_path(const char *directory, const char *name)
     return path;
 }
 
-/* True for the name of a file that goes to the back end. While UNISONO_PLAIN names a directory, plain
- * files in it stand for unisono files, and the name is changed instead: `unisono run --compare`
- * measures a program so. */
-static int goes_to_back(long *name)
+/* While UNISONO_PLAIN names a directory, plain files in it stand for unisono files: `unisono run
+ * --compare` measures a program so. */
+int goes_to_back(long *name)
 {
     const char *directory = getenv("UNISONO_PLAIN");
     if (!name_is_taken((const char *)*name))
@@ -277,29 +276,3 @@ static void *file_of_number(int number, const char *name)
 
 CONVERSIONS(File_c2f, File_f2c)
 CONVERSIONS(File_toint, File_fromint) /* of the standard binary interface */
-
-/* PnetCDF looks at the start of a file by POSIX calls before it opens the file by MPI. This function
- * of it is replaced for unisono files; numbers are those of pnetcdf.h. */
-PUBLIC int ncmpi_inq_file_format(const char *name, int *format);
-
-int ncmpi_inq_file_format(const char *name, int *format)
-{
-    enum { NO_ERROR = 0, NO_SUCH_FILE = -220, NOT_NETCDF = -51 };
-    typedef int inquire_t(const char *, int *);
-    long word = (long)name;
-    if (!goes_to_back(&word)) {
-        name = (const char *)word;
-        inquire_t *next = (inquire_t *)as_function(dlsym(RTLD_NEXT, "ncmpi_inq_file_format"));
-        return next ? next(name, format) : NOT_NETCDF;
-    }
-    unsigned char start[8] = {0};
-    long bytes = needed()->read_start(name, start, sizeof start);
-    *format = -1;
-    if (bytes < 0)
-        return NO_SUCH_FILE;
-    if (memcmp(start, "\211HDF\r\n\032\n", 8) == 0)
-        *format = 3;
-    else if (memcmp(start, "CDF", 3) == 0 && (start[3] == 1 || start[3] == 2 || start[3] == 5))
-        *format = start[3];
-    return *format < 0 ? NOT_NETCDF : NO_ERROR;
-}

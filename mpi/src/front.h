@@ -12,4 +12,8 @@ const back_t *loaded(void);
 /* The back end, which is loaded. The program ends when there is none. */
 const back_t *needed(void);
 
+/* True for the name of a file that goes to the back end. If a plain file stands for it, the name is
+ * changed instead. */
+int goes_to_back(long *name);
+
 #endif

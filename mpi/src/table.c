@@ -26,6 +26,7 @@ const back_t *unisono_mpi_back(const front_t *given)
     back.to_fortran = file_to_fortran;
     back.from_fortran = file_from_fortran;
     back.read_start = read_start;
+    back.truncate = truncate_file;
     back.requests_under_way = &requests_under_way;
     back.causes_kept = &causes_kept;
     back.forget_cause = cause_forget;

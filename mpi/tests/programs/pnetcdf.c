@@ -1,4 +1,5 @@
-/* pnetcdf.c - writes a distributed variable by PnetCDF, and reads it. */
+/* pnetcdf.c - writes a distributed variable by PnetCDF, and reads it. NC_NOCLOBBER keeps a file that is there,
+ * and NC_CLOBBER nothing of it: PnetCDF asks for files by POSIX calls, in which they are not. */
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <stdio.h>
@@ -11,6 +12,41 @@ static void require(int code)
         return;
     fprintf(stderr, "pnetcdf: %s\n", ncmpi_strerror(code));
     MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static MPI_Offset bytes_of(const char *name)
+{
+    MPI_File file;
+    MPI_Offset bytes;
+    if (MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS)
+        return -1;
+    MPI_File_get_size(file, &bytes);
+    MPI_File_close(&file);
+    return bytes;
+}
+
+/* A file of this name is kept or replaced as a mode says, and its format is told. */
+static void clobber(const char *name)
+{
+    int file, format;
+    MPI_Offset before = bytes_of(name);
+    int code = ncmpi_create(MPI_COMM_WORLD, name, NC_NOCLOBBER, MPI_INFO_NULL, &file);
+    if (code != NC_EEXIST || bytes_of(name) != before)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    require(ncmpi_inq_file_format(name, &format));
+    require(ncmpi_inq_file_format(name, NULL));
+    if (format != NC_FORMAT_CDF5)
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    /* The next call empties the file. */
+    MPI_Barrier(MPI_COMM_WORLD);
+    require(ncmpi_create(MPI_COMM_WORLD, name, NC_CLOBBER, MPI_INFO_NULL, &file));
+    require(ncmpi_close(file));
+    if (bytes_of(name) <= 0 || bytes_of(name) >= before)
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    if (ncmpi_open(MPI_COMM_WORLD, "unisono://none.nc", NC_NOWRITE, MPI_INFO_NULL, &file) != NC_ENOENT)
+        MPI_Abort(MPI_COMM_WORLD, 6);
+    require(ncmpi_create(MPI_COMM_WORLD, "unisono://none.nc", NC_NOCLOBBER, MPI_INFO_NULL, &file));
+    require(ncmpi_close(file));
 }
 
 int main(int argc, char **argv)
@@ -38,6 +74,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < ROWS * COLUMNS; i++)
         if (written[i] != found[i])
             MPI_Abort(MPI_COMM_WORLD, 2);
+    clobber(name);
     if (!rank)
         printf("pnetcdf: passed\n");
     MPI_Finalize();

@@ -144,6 +144,10 @@ impl Family {
             .arg(program)
             .args(sources)
             .args(flags);
+        if compiler == "mpifort" {
+            // Modules of programs, which the compiler writes, lie beside them.
+            compile.arg("-J").arg(program.parent().unwrap());
+        }
         done(compile);
     }
 
