@@ -278,6 +278,13 @@ fn a_start_on_hosts_that_is_killed_is_repaired() {
     rounds.finish("hosts");
 }
 
+/// True if a process has a directory open.
+fn has_open(pid: u32, directory: &Path) -> bool {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut paths = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    paths.any(|path| path == directory)
+}
+
 #[test]
 fn a_stopped_process_of_an_interrupted_start_is_ended() {
     // Proves: a server that is stopped by a signal and has lost its start is found by the doctor,
@@ -294,6 +301,7 @@ fn a_stopped_process_of_an_interrupted_start_is_ended() {
         let start = Running::start(place.command(&words));
         let begun = || children_of(start.pid(), "serve").first().copied();
         let server = until("a server begins", begun);
+        until("it waits for the directory", || has_open(server, &data).then_some(()));
         signal(start.pid(), Signal::KILL);
         start.end();
         signal(server, Signal::STOP);

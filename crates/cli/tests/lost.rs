@@ -115,7 +115,7 @@ const LOSSES: [Loss; 4] = [
     },
     Loss {
         server: 1,
-        cause: "was last used by start 1",
+        cause: "is of generation 2",
         lose: |data, older| {
             remove(data);
             copy(older, data);
@@ -237,6 +237,24 @@ fn objects_that_are_missing_or_older_are_told() {
     instance.get(&instance.small[1]).failed(DATA_CHECK, &["bytes 0 to 700000", "are missing"]);
     whole(0);
     place.run(&["stop"]).done();
+}
+
+#[test]
+fn a_copy_of_a_running_server_is_older_than_its_directory() {
+    // Proves: when the directory of a server is replaced, after a stop, by a copy that was made
+    // while the servers ran, the start refuses it.
+    let instance = Instance::new();
+    let place = &instance.place;
+    place.start(&["--servers", "2"]);
+    instance.rewrite("large", &support::bytes(3 * MIB));
+    let (data, copied) = (instance.data(1), place.path("copied"));
+    copy(&data, &copied);
+    instance.rewrite("large", &instance.content);
+    place.run(&["stop"]).done();
+    remove(&data);
+    std::fs::rename(&copied, &data).expect("a test may move it");
+    let refused = place.run(&["start", "--servers", "2"]);
+    refused.failed(DATA_CHECK, &["is of generation 5, and the catalogue of generation 6"]);
 }
 
 #[test]

@@ -135,20 +135,16 @@ fn why_lost(disk: Generations, agreed: Option<Generation>) -> Option<String> {
     match (agreed, disk.complete) {
         (None, None) => None,
         (Some(agreed), _) if [disk.complete, disk.begun].contains(&Some(agreed)) => None,
-        (Some(_), None) => {
-            Some("it has lost what it held: it has no record of the last start".to_owned())
-        }
+        (Some(_), None) => Some("it has lost what it held: it has no generation".to_owned()),
         (None, Some(disk)) => Some(format!(
-            "it was last used by start {} of the instance, of which the catalogue has no record",
+            "it is of generation {}, and the catalogue has no generation",
             disk.number
         )),
-        (Some(agreed), Some(disk)) if agreed.number == disk.number => Some(format!(
-            "it and the catalogue were last used by different starts of the instance, both with \
-             number {}",
-            disk.number
-        )),
+        (Some(agreed), Some(disk)) if agreed.number == disk.number => {
+            Some(format!("it is of another generation {} than the catalogue", disk.number))
+        }
         (Some(agreed), Some(disk)) => Some(format!(
-            "it was last used by start {} of the instance, and the catalogue by start {}",
+            "it is of generation {}, and the catalogue of generation {}",
             disk.number, agreed.number
         )),
     }
@@ -290,11 +286,13 @@ mod tests {
         }
         // The other way round: the catalogue is the older copy.
         let mixed = vec![older[0], places[1], places[2]];
-        assert!(agreement(&mixed, false).is_err_and(|error| error.cause.contains("start 2")));
+        assert!(agreement(&mixed, false).is_err_and(|error| error.cause.contains("generation 2")));
         // The same number of starts after all directories were put back.
         let mut again = older;
         assert!(start(&mut again, usize::MAX));
         let mixed = vec![again[0], again[1], places[2]];
-        assert!(agreement(&mixed, false).is_err_and(|error| error.cause.contains("different")));
+        assert!(
+            agreement(&mixed, false).is_err_and(|error| error.cause.contains("another generation"))
+        );
     }
 }

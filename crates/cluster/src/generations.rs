@@ -1,7 +1,7 @@
 //! Records of the starts of an instance, on its disks and beside its catalogue.
 //!
-//! Each start gives the catalogue and all disks a new generation, first as begun, later as
-//! complete.
+//! Each start, and each stop of an instance on one machine, gives the catalogue and all disks a new
+//! generation, first as begun, later as complete.
 //!
 //! *Invariants:*
 //! - A server serves no client before its disks record the generation as complete.

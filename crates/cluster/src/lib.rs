@@ -14,6 +14,7 @@
 //! - This crate puts the real world under servers; clients get theirs from `client`.
 
 mod agreement;
+mod closing;
 mod control;
 mod data;
 mod doctor;

@@ -94,8 +94,11 @@ pub fn serve_process(
         let plan = LocalOrder::of(&file, id)?.plan(instance)?;
         let own = OwnDirectories::lock(id, plan.servers, &plan.data, plan.degraded)?;
         let catalogue = catalogue_of(&file)?;
-        let Agreement { number, mut lost, .. } =
-            Agreement::of_one(found(&plan, &own)?, catalogue, plan.degraded)?;
+        let Agreement { number, mut lost, .. } = Agreement::of_one(
+            found(id, &plan.data, plan.degraded, &own)?,
+            catalogue,
+            plan.degraded,
+        )?;
         let plan = ServerPlan { generation: number, lost: lost.remove(0), ..plan };
         return serve_plan(plan, policies, |_| (), std::future::pending());
     };

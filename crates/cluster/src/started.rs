@@ -13,7 +13,7 @@ use policy::ReplacementPolicies;
 use serde::de::DeserializeOwned;
 use std::cell::RefCell;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use tokio::sync::oneshot;
 use world::Address;
@@ -44,7 +44,7 @@ pub(crate) fn serve_started(
     let mut is_serving = false;
     let served = begun.and_then(|plan| {
         let own = OwnDirectories::lock(plan.id, plan.servers, &plan.data, plan.degraded)?;
-        report(&ServerMessage::Found(found(&plan, &own)?));
+        report(&ServerMessage::Found(found(plan.id, &plan.data, plan.degraded, &own)?));
         let Permission { set, step, generation, lost } = receive_order()?;
         if !plan.degraded {
             own.label(&set)?;
@@ -91,23 +91,28 @@ pub(crate) fn serve_started(
     })
 }
 
-/// What a server has found in its directories, which it has locked. Takes the room for a new
-/// generation.
-pub(crate) fn found(plan: &ServerPlan, own: &OwnDirectories) -> Result<Found, UserError> {
-    let first = plan.data.first().filter(|_| plan.id == 0);
-    let logs = Logs::of_server(plan.id, &plan.data);
+/// What there is in the directories `data` of server `id`, which are locked. Takes the room for a
+/// new generation, unless nothing may be changed.
+pub(crate) fn found(
+    id: u32,
+    data: &[PathBuf],
+    degraded: bool,
+    own: &OwnDirectories,
+) -> Result<Found, UserError> {
+    let first = data.first().filter(|_| id == 0);
+    let logs = Logs::of_server(id, data);
     let disk = |(path, absent): (&Path, Option<&str>)| {
         let generations = if absent.is_some() { Generations::default() } else { of_disk(path)? };
         Ok::<_, UserError>(FoundDisk { generations, absent: absent.map(str::to_owned) })
     };
     Ok(Found {
-        data: plan.data.clone(),
+        data: data.to_vec(),
         labels: own.labels()?,
         disks: own.absent().map(disk).collect::<Result<_, _>>()?,
         catalogue: first.map_or(Ok(Generations::default()), |first| of_catalogue(first))?,
-        has_room: !plan.degraded && logs.reserve()?,
+        has_room: !degraded && logs.reserve()?,
         has_catalogue: first.is_some_and(|first| has_catalogue(first)),
-        has_objects: plan.data.iter().any(|directory| has_objects(directory)),
+        has_objects: data.iter().any(|directory| has_objects(directory)),
     })
 }
 

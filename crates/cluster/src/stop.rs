@@ -1,5 +1,6 @@
 //! Stopping the servers of an instance.
 
+use crate::closing::end_generation;
 use crate::instance::{forget, lock};
 use crate::leftovers::{KEEPER_LOG, end_leftovers, resume};
 use crate::process::ProcessEnd;
@@ -112,6 +113,8 @@ pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
         }
     }
     let leftovers = end_leftovers(instance)?;
+    // Without a new generation, the next start finds the directories as they are.
+    let _ = end_generation(&file);
     forget(instance)?;
     let ended = ending.len() + silent.len();
     Ok(Stopped { servers: file.servers, ended, leftovers, gone })

@@ -1,21 +1,21 @@
-//! Generations: the starts of an instance, as its disks and its catalogue record them.
+//! Generations of an instance, as its disks and its catalogue record them.
 
 use serde::{Deserialize, Serialize};
 
-/// One start of an instance. Each gives its disks and its catalogue a new generation.
+/// State of an instance. Each start, and a stop, gives its disks and its catalogue a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Generation {
-    /// Number of starts up to this one.
+    /// Number of generations up to this one.
     pub number: u32,
-    /// Random number below 2^64 - 1, which tells this start from others with the same number.
+    /// Random number below 2^64 - 1, which tells it from others with the same number.
     pub mark: u64,
 }
 
-/// Steps of the last starts.
+/// The last generations of a disk, or of the catalogue.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Generations {
-    /// Last start that was complete.
+    /// Last one that was complete.
     pub complete: Option<Generation>,
-    /// Last start that began.
+    /// Last one that began.
     pub begun: Option<Generation>,
 }
