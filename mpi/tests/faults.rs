@@ -89,6 +89,54 @@ fn a_server_that_stands_still_is_named_with_every_method() {
 }
 
 #[test]
+fn a_rank_that_stands_still_in_a_transfer_is_named() {
+    // Proves: when rank 2 stops in the midst of a loop of collective calls, each other rank gets an
+    // error soon after the time-out that names rank 2, and no other rank and no server, with every
+    // method by which ranks wait for one another.
+    let mpich = [("disk-directed", "write"), ("two-phase", "write"), ("node-grouping", "write")];
+    let openmpi = [("two-phase", "read"), ("global-barrier", "write"), ("disk-directed", "read")];
+    let cases = [(Family::Mpich, mpich), (Family::OpenMpi, openmpi)];
+    // Most of their time passes with waiting.
+    std::thread::scope(|scope| {
+        for (family, cases) in cases {
+            scope.spawn(move || {
+                for (method, direction) in cases {
+                    others_name_rank_2(family, method, direction);
+                }
+            });
+        }
+    });
+}
+
+#[track_caller]
+fn others_name_rank_2(family: Family, method: &str, direction: &str) {
+    let servers = Servers::start();
+    let program = servers.path(&format!("stopped_rank.{}", family.name()));
+    family.compile(&root().join("mpi/tests/programs/stopped_rank.c"), &program, &[]);
+    let mut command = servers.mpiexec(family, 4);
+    command.arg(program).arg(direction).env("UNISONO_TIMEOUT", "4");
+    command.env("UNISONO_HINTS", format!("unisono_method={method}"));
+    let (_, text) = ended(command);
+    // As the program ends, rank 2 may go on for a moment.
+    let is_other = |line: &&str| line.starts_with("rank ") && !line.starts_with("rank 2 after");
+    let told: Vec<&str> = text.lines().filter(is_other).collect();
+    assert_eq!(told.len(), 3, "{method}, {direction}, {family:?}: {text}");
+    for line in told {
+        let seconds = line.split_whitespace().nth(3).and_then(|word| word.parse().ok());
+        // Before the stopped rank is killed.
+        assert!(seconds.is_some_and(|s: f64| s < 10.0), "{method}, {direction}: {line}");
+        let is_named = ["rank 2", "client 2"].iter().any(|name| line.contains(name));
+        assert!(is_named, "{method}, {direction}, {family:?}: {line}");
+        let (own, cause) = line.split_once(" after ").unwrap();
+        let others = ["rank 0", "rank 1", "rank 3"].into_iter().filter(|rank| *rank != own);
+        let others = others.chain(["client 0", "client 1", "client 3", "server "]);
+        for other in others {
+            assert!(!cause.contains(other), "{method}, {direction}, {family:?}: {line}");
+        }
+    }
+}
+
+#[test]
 fn a_name_without_an_instance_is_explained_once() {
     let servers = Servers::start();
     for family in Family::OF_DEBIAN {
