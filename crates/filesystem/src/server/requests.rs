@@ -6,8 +6,8 @@ use crate::server::answer::Answer;
 use crate::server::catalogue::{self, Catalogue};
 use crate::server::faults::disk_fault;
 use crate::server::state::Server;
+use crate::server::transfers::answer_pools::Source;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
-use crate::server::transfers::transfer_watchdog::ANSWERS;
 use crate::server::transfers::write_budget::WritePermit;
 use crate::signal::Signal;
 use futures_util::FutureExt;
@@ -81,7 +81,8 @@ impl<W: World> Server<W> {
         request: ReadRequest,
     ) -> Result<(), Infallible> {
         let bytes = request.length.min(self.config.cache_bytes);
-        let held = self.answer_pool.take(&self.world, bytes).await;
+        let source = self.source_of(request.file, request.block);
+        let held = self.answers.take(&self.world, source, bytes).await;
         let (payload, cost) = match caching::server::read(&self, request).await {
             Ok(read) => read,
             Err(fault) => {
@@ -90,7 +91,7 @@ impl<W: World> Server<W> {
             }
         };
         let sending = self.world.send_after(cost, from, placed(id, request, payload));
-        let sent = self.watchdog.watch((from, ANSWERS), bytes, sending).await;
+        let sent = self.answers.send((from, source), bytes, sending).await;
         drop(held);
         if let Err(error @ NetworkError::TooLarge { .. }) = sent {
             return rare(self.refuse((from, id), too_large(&error))).await;
@@ -125,18 +126,18 @@ impl<W: World> Server<W> {
         request: Request,
     ) -> Result<(), Infallible> {
         let stops = matches!(request, Request::Stop);
-        let outcome = match self.answer_bytes(&request) {
-            0 => {
+        let outcome = match self.large_answer(&request) {
+            None => {
                 let outcome = rare(self.serve_rare_request(call.0, request)).await;
                 let is_done = outcome.is_ok();
                 self.send_reply(call, outcome).await;
                 is_done
             }
-            bytes => {
-                let _held = self.answer_pool.take(&self.world, bytes).await;
+            Some((source, bytes)) => {
+                let _held = self.answers.take(&self.world, source, bytes).await;
                 let outcome = rare(self.serve_rare_request(call.0, request)).await;
                 let sending = self.send_reply(call, outcome).map(Ok::<(), Infallible>);
-                let Ok(()) = self.watchdog.watch((call.0, ANSWERS), bytes, sending).await;
+                let Ok(()) = self.answers.send((call.0, source), bytes, sending).await;
                 true
             }
         };
@@ -148,19 +149,28 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Largest size of the answer to a request, in bytes; 0 for a small one.
-    fn answer_bytes(&self, request: &Request) -> u64 {
+    /// Source and largest size of the answer to a request; `None` for a small one.
+    fn large_answer(&self, request: &Request) -> Option<(Source, u64)> {
         match request {
             Request::Page { file, block } => {
-                self.files.get(*file).map_or(0, |file| file.block_length(*block))
+                let bytes = self.files.get(*file).ok()?.block_length(*block);
+                Some((self.source_of(*file, *block), bytes))
             }
-            Request::List { .. }
-            | Request::Nameless { .. }
-            | Request::OpenSizes { .. }
-            | Request::Plan(_)
-            | Request::Digests(_) => LARGE_ANSWER_BYTES,
-            _ => 0,
+            Request::Digests(request) => {
+                Some((self.source_of(request.file, request.block), LARGE_ANSWER_BYTES))
+            }
+            Request::Plan(request) => Some((Source::Disk(request.disk), LARGE_ANSWER_BYTES)),
+            Request::List { .. } | Request::Nameless { .. } | Request::OpenSizes { .. } => {
+                Some((Source::Memory, LARGE_ANSWER_BYTES))
+            }
+            _ => None,
         }
+    }
+
+    /// Source of the data of a block. A request for a file that is not open fails.
+    fn source_of(&self, file: FileId, block: u64) -> Source {
+        let disk = self.files.get(file).map(|file| file.stripe.locate(block).disk);
+        disk.map_or(Source::Memory, Source::Disk)
     }
 
     /// Sends a client that the server has no room for its data.

@@ -20,9 +20,10 @@ use crate::server::files::open_files::OpenFiles;
 use crate::server::rendezvous::Rendezvous;
 use crate::server::state::{Counters, Server};
 use crate::server::transfers::active_transfers::ActiveTransfers;
+use crate::server::transfers::answer_pools::AnswerPools;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
 use crate::server::transfers::request_budget::RequestBudget;
-use crate::server::transfers::transfer_watchdog::{ANSWERS, TransferWatchdog};
+use crate::server::transfers::transfer_watchdog::TransferWatchdog;
 use crate::server::transfers::write_budget::WriteBudget;
 use crate::signal::Signal;
 use futures_util::FutureExt;
@@ -36,9 +37,6 @@ use world::{Incoming, Payload, Scope, World};
 
 /// Maximum number of active requests of one client.
 pub(crate) const REQUESTS_PER_CLIENT_MAX: usize = 4096;
-
-/// Bytes that all answers on their way to clients may have, however small the buffers are.
-const ANSWER_BYTES_MIN: u64 = 64 * MIB;
 
 /// Bytes that all active requests may have, however small the buffers are.
 const REQUEST_BYTES_MIN: u64 = 256 * MIB;
@@ -92,10 +90,7 @@ fn build_server<W: World>(
         cache,
         changes: Scope::new(world.clone()),
         buffer_pools: (0..world.disks().len() as u32).map(DiskId).map(buffer_pool).collect(),
-        answer_pool: {
-            let bytes_max = config.buffer_bytes.max(ANSWER_BYTES_MIN);
-            TransferBufferPool::new(ANSWERS, bytes_max, 1, Rc::clone(&watchdog))
-        },
+        answers: AnswerPools::new(world.disks().len(), config.buffer_bytes, &watchdog),
         request_budget: RequestBudget::new(config.buffer_bytes.max(REQUEST_BYTES_MIN)),
         write_budget: Rc::new(WriteBudget::new(config.buffer_bytes)),
         watchdog,

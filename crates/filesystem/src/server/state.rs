@@ -14,6 +14,7 @@ use crate::server::files::open_file::OpenFile;
 use crate::server::files::open_files::OpenFiles;
 use crate::server::rendezvous::Rendezvous;
 use crate::server::transfers::active_transfers::ActiveTransfers;
+use crate::server::transfers::answer_pools::AnswerPools;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
 use crate::server::transfers::request_budget::RequestBudget;
 use crate::server::transfers::transfer_watchdog::TransferWatchdog;
@@ -52,7 +53,7 @@ pub(crate) struct Server<W: World> {
     /// Buffers of active transfers, by disk.
     pub(crate) buffer_pools: Box<[TransferBufferPool]>,
     /// Data of answers, from before it is read until the client has it.
-    pub(crate) answer_pool: TransferBufferPool,
+    pub(crate) answers: AnswerPools,
     /// Budget of the bytes of large requests.
     pub(crate) request_budget: Rc<RequestBudget>,
     /// Budget of data that came with write requests.

@@ -16,9 +16,6 @@ use world::Clock;
 /// of a suspended job stall one after the other.
 const STALL_TIMEOUT_MS: u64 = 20_000;
 
-/// Stands for the memory of answers, which belongs to no disk.
-pub(crate) const ANSWERS: DiskId = DiskId(u32::MAX);
-
 /// Maximum number of halvings of the stall timeout.
 const HALVINGS_MAX: u32 = 3;
 
