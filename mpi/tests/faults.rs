@@ -91,7 +91,7 @@ fn a_server_that_stands_still_is_named_with_every_method() {
 #[test]
 fn a_rank_that_stands_still_in_a_transfer_is_named() {
     // Proves: when rank 2 stops in the midst of a loop of collective calls, each other rank gets an
-    // error soon after the time-out that names rank 2, and no other rank and no server, with every
+    // error within the time-out and 10 s that names rank 2, and no other rank and no server, with every
     // method by which ranks wait for one another.
     let mpich = [("disk-directed", "write"), ("two-phase", "write"), ("node-grouping", "write")];
     let openmpi = [("two-phase", "read"), ("global-barrier", "write"), ("disk-directed", "read")];
@@ -124,7 +124,7 @@ fn others_name_rank_2(family: Family, method: &str, direction: &str) {
     for line in told {
         let seconds = line.split_whitespace().nth(3).and_then(|word| word.parse().ok());
         // Before the stopped rank is killed.
-        assert!(seconds.is_some_and(|s: f64| s < 10.0), "{method}, {direction}: {line}");
+        assert!(seconds.is_some_and(|s: f64| s < 14.5), "{method}, {direction}: {line}");
         let is_named = ["rank 2", "client 2"].iter().any(|name| line.contains(name));
         assert!(is_named, "{method}, {direction}, {family:?}: {line}");
         let (own, cause) = line.split_once(" after ").unwrap();

@@ -64,7 +64,7 @@ def test_memory_that_does_not_fit_is_refused(connection):
 
 def test_each_kind_of_error_has_a_class():
     kinds = _native.error_kinds()
-    assert len(kinds) == 29
+    assert len(kinds) == 30
     classes = {type(errors.of_kind(kind, "e", "c", "h", dict(file=None, range=None, server=None, ranks=[]))) for kind, _, _ in kinds}
     assert len(classes) == len(kinds)
     for kind, code, number in kinds:
