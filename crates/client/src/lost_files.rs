@@ -35,7 +35,7 @@ impl Session {
     }
 }
 
-/// What a file lacks.
+/// Bytes that a file lacks; `None` if it lacks none.
 fn lost_of(file: &FileRecord, lost: &[LostDisk]) -> Option<LostFile> {
     let stripe = &file.stripe;
     let lost_part = |lost: &LostDisk| {

@@ -1,5 +1,5 @@
-//! What the servers of a start have found, and whether their directories belong together: by their
-//! labels, and by the last start that each of them records.
+//! Check that the directories that the servers of a start have found belong together: by their
+//! labels, and by the last generation that each of them records.
 //!
 //! The complete generation of the catalogue is that of the instance. A disk with an earlier one is
 //! an older copy, and one without has lost what it had. Without this check, what they lack would
@@ -62,7 +62,7 @@ fn refuse_lost_catalogue(found: &[Found], degraded: bool) -> Result<(), UserErro
     }
 }
 
-/// What a start does about generations.
+/// Generations at a start: the new one, and the directories that are lost.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Agreement {
     /// `None` if no directory gets a new generation.
@@ -130,7 +130,8 @@ fn agreed(
     later.filter(is_complete).or(catalogue.complete)
 }
 
-/// Why a disk does not hold what it had at the end of the generation `agreed`.
+/// Returns why a disk does not hold what it had at the end of the generation `agreed`; `None` if it
+/// does.
 fn why_lost(disk: Generations, agreed: Option<Generation>) -> Option<String> {
     match (agreed, disk.complete) {
         (None, None) => None,

@@ -29,11 +29,11 @@ pub(crate) struct Step {
     pub(crate) next: Generation,
 }
 
-/// What a server has found of one of its disks.
+/// State of one disk of a server, as it has found it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct FoundDisk {
     pub(crate) generations: Generations,
-    /// Why there is nothing to read, if the server may start without it.
+    /// Cause for which there is nothing to read, if the server may start without it.
     pub(crate) absent: Option<String>,
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn serve_started(
     })
 }
 
-/// What there is in the directories `data` of server `id`, which are locked. Takes the room for a
+/// Looks into the directories `data` of server `id`, which are locked. Takes the room for a
 /// new generation, unless nothing may be changed.
 pub(crate) fn found(
     id: u32,

@@ -158,7 +158,7 @@ pub enum Damage {
     /// The whole disk is lost.
     #[error("are lost: {cause}")]
     Lost {
-        /// What is known of the disk.
+        /// Cause of the loss, as far as it is known.
         cause: String,
     },
 }

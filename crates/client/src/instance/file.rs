@@ -63,7 +63,7 @@ pub struct LostDisk {
     pub server: u32,
     /// Number of the disk among those of the server.
     pub disk: u32,
-    /// What is known of the loss.
+    /// Cause of the loss, as far as it is known.
     pub cause: String,
 }
 

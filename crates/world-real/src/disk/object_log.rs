@@ -71,7 +71,7 @@ enum Kind {
 const KINDS: [Kind; 6] =
     [Kind::Durable, Kind::Removed, Kind::Begun, Kind::Complete, Kind::Created, Kind::Session];
 
-/// What the log says of an object.
+/// Record of an object in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Known {
     is_durable: bool,
@@ -149,7 +149,7 @@ impl ObjectLog {
         }
     }
 
-    /// What the log says of an object; `None` if it need not exist.
+    /// Returns the record of an object; `None` if it need not exist.
     pub(super) fn known(&self, object: FileId) -> Option<Known> {
         self.content.objects.get(&object.0).copied()
     }
