@@ -83,6 +83,10 @@ char *name_in_instance(const char *name, int call, int *code);
 /* Prints an error in three parts. */
 void explain(const char *error, const char *cause, const char *help);
 
+/* Prints an error that all members meet, at the one that speaks for them; the others print it if they
+ * end the program, because that one has not. */
+void explain_as(int is_speaker, const char *error, const char *cause, const char *help);
+
 /* Holds back the first explanation of this thread, until members know which of them prints it. */
 void explanations_hold(void);
 void explanations_release(int is_printed);

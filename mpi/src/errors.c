@@ -45,14 +45,30 @@ static const struct {
 static _Thread_local char held[2048];
 static _Thread_local int is_held;
 
+static void write_text(char *text, const char *error, const char *cause, const char *help)
+{
+    snprintf(text, sizeof held, "error: %s\ncause: %s\nhelp:  %s\n", error, cause, help);
+}
+
 void explain(const char *error, const char *cause, const char *help)
 {
     char text[sizeof held];
-    snprintf(text, sizeof text, "error: %s\ncause: %s\nhelp:  %s\n", error, cause, help);
+    write_text(text, error, cause, help);
     if (!is_held)
         fputs(text, stderr);
     else if (!*held)
         memcpy(held, text, sizeof held);
+}
+
+/* What another member explains: printed by this one if it is this one that ends the program. */
+static _Thread_local char left_to_another[sizeof held];
+
+void explain_as(int is_speaker, const char *error, const char *cause, const char *help)
+{
+    if (is_speaker)
+        explain(error, cause, help);
+    else
+        write_text(left_to_another, error, cause, help);
 }
 
 void explanations_hold(void)
@@ -100,8 +116,10 @@ void abort_program(MPI_Comm comm, int code)
 void end_program(MPI_Comm comm, int is_first)
 {
     /* The exit code of mpiexec is that of the first to end; it kills the others. */
-    if (!is_first)
-        nanosleep(&(struct timespec){3, 0}, NULL);
+    if (!is_first) {
+        nanosleep(&(struct timespec){4, 0}, NULL);
+        fputs(left_to_another, stderr);
+    }
     abort_program(comm, EXIT_MEMBERS_MISSING);
 }
 
@@ -170,8 +188,8 @@ int class_of_failure(const open_file_t *file, int call)
         error->kind == UNISONO_ERR_NOT_FOUND || error->kind == UNISONO_ERR_ALREADY_EXISTS;
     char text[1024], cause[2048];
     snprintf(text, sizeof text, "%s failed: %s", call_name(call), error->error);
-    if (!is_expected && is_speaker(file, error))
-        explain(text, error->cause, error->help);
+    if (!is_expected)
+        explain_as(is_speaker(file, error), text, error->cause, error->help);
     /* Programs rarely look at codes of files, and would wait for the missing members elsewhere. */
     if (error->kind == UNISONO_ERR_MEMBERS_MISSING && file && !file->has_errhandler
         && !file->handler.function)

@@ -25,27 +25,40 @@ static double timeout_s(void)
 typedef struct marks {
     char *is_there; /* for each rank */
     int size;
+    uint64_t since_ns; /* older marks are those of a program that was killed */
 } marks_t;
 
 static int see_mark(const char *name, const unisono_stat_t *stat, void *context)
 {
-    (void)stat;
     const marks_t *marks = context;
     const char *slash = strrchr(name, '/');
     int rank = slash ? atoi(slash + 1) : -1;
-    if (rank >= 0 && rank < marks->size)
+    if (rank >= 0 && rank < marks->size && stat->modified_ns >= marks->since_ns)
         marks->is_there[rank] = 1;
     return 0;
 }
 
-/* Writes the ranks without marks: "1, 2, 5". */
+/* Leaves the mark of a rank that waits, as the first of a wait: a killed program may have left one. */
+static void leave_mark(unisono_t *unisono, const char *mark, marks_t *marks)
+{
+    unisono_file_t *file = NULL;
+    unisono_stat_t stat = {.size = sizeof stat};
+    unisono_remove(unisono, mark);
+    unisono_open(unisono, mark, UNISONO_CREATE, NULL, &file);
+    unisono_close(file);
+    /* All marks of one call are made within its limit, and those of an earlier run before it began. */
+    uint64_t limit_ns = (uint64_t)(1e9 * timeout_s());
+    if (unisono_stat(unisono, mark, &stat) == 0 && stat.modified_ns > limit_ns)
+        marks->since_ns = stat.modified_ns - limit_ns;
+}
+
+/* Writes the ranks without marks: "rank 1, 2, 5"; nothing where there are none. */
 static void list_missing(const marks_t *marks, char *text, size_t bytes)
 {
     size_t used = 0;
-    *text = 0;
     for (int rank = 0; rank < marks->size && used + 16 < bytes; rank++)
         if (!marks->is_there[rank])
-            used += (size_t)snprintf(text + used, bytes - used, used ? ", %d" : "%d", rank);
+            used += (size_t)snprintf(text + used, bytes - used, used ? ", %d" : "rank %d", rank);
 }
 
 /* Directory of the marks of a call: MPI_File_open of "a/b" by 4 processes has ".unisono/waiting/
@@ -58,36 +71,36 @@ static void name_marks(char *text, size_t bytes, int call, int size, const char 
     text[used < bytes ? used : bytes - 1] = 0;
 }
 
-/* Names the members that have not made a call. Those that wait leave marks in the instance, since
- * MPI tells nobody who has come. Returns 1 at the member that has printed. */
+/* Names the members that have not made a call, to end the program with. Those that wait leave marks
+ * in the instance, since MPI tells nobody who has come. Returns 1 at the member that has printed. */
 static int explain_missing(MPI_Comm comm, const char *name, int call)
 {
-    char folder[600], mark[700], error[128], cause[900], missing[400];
+    char folder[600], mark[700], error[128], cause[900], missing[400] = "another rank";
     int rank = 0, size = 1, lowest = 0;
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
-    marks_t marks = {calloc((size_t)size, 1), size};
+    marks_t marks = {calloc((size_t)size, 1), size, 0};
     unisono_t *unisono = connection();
-    unisono_file_t *file = NULL;
-    if (!unisono || !marks.is_there)
-        return !rank;
     name_marks(folder, sizeof folder, call, size, name);
-    unisono_mkdir(unisono, folder, 1);
     snprintf(mark, sizeof mark, "%s/%d", folder, rank);
-    unisono_open(unisono, mark, UNISONO_CREATE, NULL, &file);
-    unisono_close(file);
-    nanosleep(&(struct timespec){1, 0}, NULL);
-    unisono_list(unisono, folder, see_mark, &marks);
-    while (lowest < size && !marks.is_there[lowest])
-        lowest++;
-    list_missing(&marks, missing, sizeof missing);
+    if (unisono && marks.is_there) {
+        unisono_mkdir(unisono, folder, 1);
+        leave_mark(unisono, mark, &marks);
+        nanosleep(&(struct timespec){1, 0}, NULL);
+        marks.is_there[rank] = 1;
+        if (unisono_list(unisono, folder, see_mark, &marks) == 0)
+            list_missing(&marks, missing, sizeof missing);
+        while (!marks.is_there[lowest])
+            lowest++;
+    }
     snprintf(error, sizeof error, "%s failed", call_name(call));
-    snprintf(cause, sizeof cause, "rank %s has not called it for \"%s\" within %.0f s; the others wait",
+    snprintf(cause, sizeof cause, "%s has not called it for \"%s\" within %.0f s; the others wait",
              missing, name, timeout_s());
-    if (rank == lowest)
-        explain(error, cause, "make the call in every process that has the file open");
-    nanosleep(&(struct timespec){1, 0}, NULL);
-    unisono_remove(unisono, mark);
+    explain_as(rank == lowest, error, cause, "make the call in every process that has the file open");
+    if (unisono && marks.is_there) {
+        nanosleep(&(struct timespec){1, 0}, NULL);
+        unisono_remove(unisono, mark);
+    }
     free(marks.is_there);
     return rank == lowest;
 }

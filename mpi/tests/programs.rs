@@ -211,6 +211,12 @@ fn pnetcdf_and_h5py() {
 #[test]
 fn a_rank_that_does_not_join_is_named_and_the_program_ends() {
     let servers = Servers::start();
+    // A program that was killed while it waited has left the mark of its rank 2.
+    let mark = ".unisono/waiting/MPI_File_open-4-missing";
+    done(servers.unisono(&["mkdir", "-p", mark]));
+    let any_file = root().join("Cargo.toml");
+    done(servers.unisono(&["cp", any_file.to_str().unwrap(), &format!("unisono://{mark}/2")]));
+    std::thread::sleep(std::time::Duration::from_secs(3));
     for family in FAMILIES {
         let program = servers.path(&format!("missing_rank.{}", family.name()));
         family.compile(&root().join("mpi/tests/programs/missing_rank.c"), &program, &[]);
