@@ -118,7 +118,8 @@ fn answers_that_nobody_reads_take_bounded_memory() {
             let path = place.instance().join("server-0.sock");
             let mut stream = UnixStream::connect(path).expect("the server listens");
             stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a socket");
-            let greeting = frame(&[0, 15, 200 + client as u8 % 50, client as u8 + 1]);
+            // Message::Hello with `wire::PROTOCOL_VERSION`.
+            let greeting = frame(&[0, 16, 200 + client as u8 % 50, client as u8 + 1]);
             let mut sent = [hello(), greeting].concat();
             for number in 0..LISTS {
                 // Message::Request, its number, Request::List of the root from its first name.

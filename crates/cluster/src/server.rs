@@ -2,7 +2,7 @@
 
 use crate::labels::identity_of;
 use client::Direct;
-use filesystem::{Costs, RosterCache, ServerConfig, serve};
+use filesystem::{Costs, ServerConfig, serve};
 use interface::{ExitCode, UserError};
 use policy::ReplacementPolicies;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -101,7 +101,6 @@ pub(crate) fn serve_plan(
         read_only: plan.degraded,
         costs: Costs::FREE,
         policies,
-        rosters: RosterCache::default(),
     };
     run(async move {
         let world = RealWorld::open(config).map_err(|error| cannot_open(id, &error))?;

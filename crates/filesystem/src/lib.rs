@@ -13,10 +13,9 @@ mod server;
 mod signal;
 
 pub use client::{
-    Buffer, BufferPart, BufferPool, CacheCounts, Client, CollectivePlan, Group, Membership,
-    NewFile, Page, PeerCall, PeerTurn, Peers, PlannedTransfer, RangeLock, SharedMemory,
+    Buffer, BufferPart, BufferPool, CacheCounts, Client, CollectivePlan, Group, NewFile, Page,
+    PeerCall, PeerMesh, PeerTurn, Peers, PlannedTransfer, RangeLock, SharedMemory,
 };
 pub use costs::Costs;
-pub use scale::RosterCache;
 pub use server::{ServerConfig, serve};
 pub use wire::Fault;

@@ -18,13 +18,13 @@ use support::{
 };
 use units::{ClientId, Duration, FileId, RegionId, ServerId};
 use wire::{
-    CollectiveRequest, CounterChange, CounterRequest, DigestsRequest, FileRecord, FileSize,
-    FlushRequest, GroupCollective, GroupMessage, GroupRoster, LockRequest, Made, Message,
-    NamedCollective, PROTOCOL_VERSION, PartRequest, Participant, PullRequest, ReadRequest, Reply,
-    Request, RequestId, UnlockRequest, WriteRequest,
+    CallId, CollectiveCall, CounterChange, CounterRequest, DigestsRequest, FileRecord, FileSize,
+    FlushRequest, GroupMessage, JoinRequest, LockRequest, Made, MemberRun, Message,
+    PROTOCOL_VERSION, PartRequest, PullRequest, ReadRequest, RegisterRequest, Reply, Request,
+    RequestId, UnlockRequest, WriteRequest,
 };
 use world::payload::Bytes;
-use world::{Clock, Header, Incoming, Network, OneSided, Payloads};
+use world::{Clock, Header, OneSided, Payloads};
 
 const FILE_BYTES: u64 = 1000;
 
@@ -101,8 +101,7 @@ fn messages_out_of_place_end_the_connection() {
         vec![request],
         vec![hello.clone(), hello.clone()],
         vec![hello.clone(), Message::Group(GroupMessage::Leave)],
-        vec![hello.clone(), Message::Reply { id: RequestId(5), result: Ok(Reply::Done) }],
-        vec![hello, Message::CollectiveFailed { collective: 0, fault: Fault::Cancelled }],
+        vec![hello, Message::Reply { id: RequestId(5), result: Ok(Reply::Done) }],
     ];
     for messages in strange {
         let reaction = unharmed_by(|start| {
@@ -352,8 +351,7 @@ fn hostile() -> Vec<Access> {
 #[test]
 fn hostile_collectives_are_refused() {
     for access in hostile() {
-        let directions = [Direction::Read, Direction::Write].into_iter();
-        for (direction, needs_roster) in directions.flat_map(|d| [(d, false), (d, true)]) {
+        for direction in [Direction::Read, Direction::Write] {
             let reaction = unharmed_by(|start| {
                 let access = access.clone();
                 async move {
@@ -362,36 +360,22 @@ fn hostile_collectives_are_refused() {
                     raw.ask(Request::Open(open), None).await;
                     let memory = start.world.memory(FILE_BYTES);
                     let region = start.world.expose(&memory, &[raw.server]).await.unwrap();
-                    let request = CollectiveRequest {
-                        collective: 1,
-                        direction,
-                        file: FileId(1),
-                        access,
-                        order: DiskOrder::Sorted,
-                        sync: false,
-                    };
-                    let request = if needs_roster {
-                        let (members, addresses) = (vec![KEY], [""].into_iter().collect());
-                        let roster = GroupRoster { group: 7, members, addresses };
-                        raw.ask(Request::RegisterGroup(Box::new(roster)), None).await;
-                        let regions = [region].into_iter().collect();
-                        let named = GroupCollective { request, group: 7, regions };
-                        Request::GroupCollective(Box::new(named))
-                    } else {
-                        let participants = vec![Participant { key: KEY, region }];
-                        Request::Collective(Box::new(NamedCollective { request, participants }))
-                    };
-                    let request = Message::Request { id: RequestId(5), request };
-                    raw.send_message(&request).await;
-                    // The participant of a collective that began gets its failure first.
-                    match start.world.receive().await {
-                        Incoming::Message { header, .. } => match wire::decode(&header) {
-                            Ok(Message::CollectiveFailed { .. }) => raw.reaction().await,
-                            Ok(Message::Reply { result, .. }) => Reaction::Answers(result),
-                            other => panic!("not an answer: {other:?}"),
+                    let members = vec![(ClientId(0), KEY)];
+                    let register = RegisterRequest { group: 7, size: 1, members };
+                    raw.ask(Request::Register(Box::new(register)), None).await;
+                    let request = Request::Join(Box::new(JoinRequest {
+                        call: CallId { group: 7, number: 0 },
+                        parameters: CollectiveCall {
+                            direction,
+                            file: FileId(1),
+                            order: DiskOrder::Sorted,
+                            sync: false,
                         },
-                        Incoming::Departed { .. } => Reaction::HangsUp,
-                    }
+                        members: vec![MemberRun { first: ClientId(0), count: 1, region }],
+                        access: Ok(access),
+                        timeout_ms: 500,
+                    }));
+                    raw.ask(request, None).await
                 }
             });
             assert!(matches!(reaction, Reaction::Answers(Err(_))), "{reaction:?} to {access:?}");

@@ -20,8 +20,8 @@ use std::rc::Rc;
 use support::{Cluster, Numbers, Program, Shape, Start, expect_equal, for_each_seed};
 use units::{ByteRange, ClientId, Duration, Instant, PeerId};
 use wire::{
-    CacheAnswer, CacheCommand, CacheRequest, ClientKey, Enrolment, FileRecord, FlushRequest,
-    LineName, Message, Reply, Request, RequestId,
+    CacheAnswer, CacheCommand, CacheRegistration, CacheRequest, ClientKey, FileRecord,
+    FlushRequest, LineName, Message, Reply, Request, RequestId,
 };
 use world::payload::Bytes;
 use world::{Clock, Incoming, Memory, Network, Payloads};
@@ -336,13 +336,13 @@ struct Bare {
 }
 
 impl Bare {
-    /// Connects, opens a file and enrols a cache.
-    async fn enrolled(start: &Start, file: &FileRecord, line_bytes: u64) -> Self {
+    /// Connects, opens a file and registers a cache.
+    async fn registered(start: &Start, file: &FileRecord, line_bytes: u64) -> Self {
         let base = ClientCacheSpec::default().cooperation;
         Self::cooperating(start, file, line_bytes, (base, 0)).await
     }
 
-    /// Connects, opens a file and enrols a cache that gives the server some lines.
+    /// Connects, opens a file and registers a cache that gives the server some lines.
     async fn cooperating(
         start: &Start,
         file: &FileRecord,
@@ -355,7 +355,7 @@ impl Bare {
         bare.send(&hello, None).await;
         let opened = bare.ask(Request::Open(file.clone()), None).await;
         assert!(opened.is_ok(), "{opened:?}");
-        let enrolment = Enrolment {
+        let registration = CacheRegistration {
             line_bytes,
             cooperation,
             chances: ClientCacheSpec::default().chances,
@@ -363,8 +363,8 @@ impl Bare {
             address: start.world.address().0,
             ticket: 1,
         };
-        let enrolled = bare.ask_cache(CacheRequest::Enrol(enrolment), None).await;
-        assert_eq!(enrolled, Ok(Reply::Done));
+        let registered = bare.ask_cache(CacheRequest::Register(registration), None).await;
+        assert_eq!(registered, Ok(Reply::Done));
         bare
     }
 
@@ -462,7 +462,7 @@ fn an_owner_hears_that_its_bytes_are_lost() {
     let owner = |start: Start, stage: Rc<Cell<u32>>| async move {
         until_stage(&start, &stage, 1).await;
         let file = record_of(&start).await;
-        let bare = Bare::enrolled(&start, &file, LINE).await;
+        let bare = Bare::registered(&start, &file, LINE).await;
         bare.own().await;
         stage.set(2);
         let number = loop {
@@ -504,7 +504,7 @@ fn a_stopped_client_does_not_block_its_lines_for_ever() {
     let stopped = |start: Start, stage: Rc<Cell<u32>>| async move {
         until_stage(&start, &stage, 1).await;
         let file = record_of(&start).await;
-        let bare = Bare::enrolled(&start, &file, LINE).await;
+        let bare = Bare::registered(&start, &file, LINE).await;
         let read = CacheRequest::Read { line: bare.line(0), dropped: Vec::new() };
         assert!(bare.ask_cache(read, None).await.is_ok());
         stage.set(2);
@@ -565,7 +565,7 @@ fn a_refused_cache_is_withdrawn_everywhere() {
     let other = |start: Start, stage: Rc<Cell<u32>>| async move {
         until_stage(&start, &stage, 1).await;
         let file = record_of(&start).await;
-        let bare = Bare::enrolled(&start, &file, LINE / 2).await;
+        let bare = Bare::registered(&start, &file, LINE / 2).await;
         stage.set(2);
         until_stage(&start, &stage, 3).await;
         start.world.disconnect(bare.server);
@@ -599,7 +599,7 @@ fn departures_do_not_multiply_requests() {
         async move {
             until_stage(&start, &stage, 1).await;
             let file = record_of(&start).await;
-            let bare = Bare::enrolled(&start, &file, LINE).await;
+            let bare = Bare::registered(&start, &file, LINE).await;
             bare.own().await;
             stage.set(2);
             let command = bare.next().await;

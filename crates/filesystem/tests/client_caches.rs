@@ -597,7 +597,7 @@ fn impossible_caches_are_refused() {
     });
 }
 
-/// Requests about a line that no file has, before and after an enrolment, and bad enrolments.
+/// Requests about a line that no file has, before and after a registration, and bad registrations.
 fn bad_requests(line: LineName) -> Vec<CacheRequest> {
     let mut requests = vec![
         CacheRequest::Read { line, dropped: vec![line; 300] },
@@ -609,7 +609,7 @@ fn bad_requests(line: LineName) -> Vec<CacheRequest> {
         CacheRequest::WriteBack { line, keeps: true },
         CacheRequest::Evict { line, chances: Some(0) },
     ];
-    let enrolment = wire::Enrolment {
+    let registration = wire::CacheRegistration {
         line_bytes: 64,
         cooperation: Cooperation::Base,
         chances: 2,
@@ -619,9 +619,10 @@ fn bad_requests(line: LineName) -> Vec<CacheRequest> {
     };
     let known = requests.clone();
     requests.push(CacheRequest::Settle { line });
-    requests.push(CacheRequest::Enrol(enrolment.clone()));
+    requests.push(CacheRequest::Register(registration.clone()));
     requests.extend(known);
-    requests.push(CacheRequest::Enrol(wire::Enrolment { line_bytes: 0, ..enrolment }));
+    requests
+        .push(CacheRequest::Register(wire::CacheRegistration { line_bytes: 0, ..registration }));
     let here = LineName { line: 3, ..line };
     requests.push(CacheRequest::Write { line: here, offset: 60, keeps: true, dropped: Vec::new() });
     requests.push(CacheRequest::Write { line: here, offset: 0, keeps: true, dropped: Vec::new() });

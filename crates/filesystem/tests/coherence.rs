@@ -6,7 +6,7 @@
 use crate::support;
 
 use filesystem::collective::Strategy;
-use filesystem::{Client, Fault, Group};
+use filesystem::{Client, Fault, PeerMesh};
 use policy::{Access, Direction, ListEntry, Pattern};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -285,9 +285,10 @@ fn a_client_can_join_one_group_after_another() {
                 start.world.sleep(Duration::from_ms(20)).await;
             }
             let joined: Client<_> = client.clone();
-            let group = Group::join(joined, u64::from(round), rank, members.into(), JOIN_TIMEOUT)
-                .await
-                .unwrap();
+            let group =
+                PeerMesh::join(joined, u64::from(round), rank, members.into(), JOIN_TIMEOUT)
+                    .await
+                    .unwrap();
             let ranks = group.gather(u64::from(rank.0)).await.unwrap();
             match rank {
                 ClientId(0) => assert_eq!(ranks, [0, 1, 2, 3]),

@@ -7,7 +7,7 @@
 use crate::client_caches::{COOPERATIONS, make_file, some_shape, some_spec, without_caches};
 use crate::support;
 
-use filesystem::Group;
+use filesystem::PeerMesh;
 use filesystem::collective::Strategy;
 use policy::{
     Access, ClientCacheSpec, Cooperation, Direction, Level, ListEntry, Nested, Pattern, WriteMiss,
@@ -70,7 +70,7 @@ fn some_read(numbers: &mut Numbers, clients: u32) -> Access {
 
 /// A client of a group, and the content that the file must have.
 struct Member {
-    group: Group<SimulatedWorld<Bytes>>,
+    group: PeerMesh<SimulatedWorld<Bytes>>,
     file: FileRecord,
     start: Start,
     /// The same at every member.

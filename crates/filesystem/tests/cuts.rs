@@ -92,7 +92,7 @@ fn a_collective_on_a_file_that_is_cut_fails_for_all() {
             }
             let members = start.members.iter().take(2).cloned().collect();
             let group =
-                filesystem::Group::join(client, 1, start.rank, members, support::JOIN_TIMEOUT);
+                filesystem::PeerMesh::join(client, 1, start.rank, members, support::JOIN_TIMEOUT);
             let group = group.await.unwrap();
             let access = Access::All { bytes: BYTES, clients: 2 };
             let transfer = transfer(Direction::Read, &file, &access, strategy);
@@ -176,7 +176,8 @@ async fn appends_after_a_cut(
             }
             Some(strategy) => {
                 let (rank, members) = (ClientId(0), start.members.clone());
-                let group = filesystem::Group::join(other, 1, rank, members, support::JOIN_TIMEOUT);
+                let group =
+                    filesystem::PeerMesh::join(other, 1, rank, members, support::JOIN_TIMEOUT);
                 let group = group.await.unwrap();
                 let access = Access::All { bytes: 60, clients: 1 };
                 let transfer = transfer(Direction::Write, &of_other, &access, strategy);

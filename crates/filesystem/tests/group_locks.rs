@@ -4,17 +4,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use crate::raw::{Raw, Reaction};
+use crate::raw::{KEY, Raw, Reaction};
 use crate::support;
 
-use filesystem::{Fault, Membership, RangeLock};
+use filesystem::{Fault, Group, RangeLock};
 use futures_util::future::join_all;
 use policy::LockKind;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use support::{Cluster, Kill, Numbers, Shape, Start, for_each_seed};
 use units::{ByteRange, ClientId, Duration, Instant};
-use wire::{CounterChange, CounterRequest, EnrolRequest, LockRequest, Request, UnlockRequest};
+use wire::{CounterChange, CounterRequest, LockRequest, RegisterRequest, Request, UnlockRequest};
 use world::Clock;
 use world::payload::Bytes;
 use world_simulated::SimulatedWorld;
@@ -24,17 +24,17 @@ const GROUP: u64 = 77;
 const SHARED: LockKind = LockKind::Shared;
 const EXCLUSIVE: LockKind = LockKind::Exclusive;
 
-type Member = Membership<SimulatedWorld<Bytes>>;
+type Member = Group<SimulatedWorld<Bytes>>;
 type Lock = RangeLock<SimulatedWorld<Bytes>>;
 
 fn shape(seed: u64) -> Shape {
     Shape { servers: 1 + (seed % 3) as u32, seed, ..Shape::default() }
 }
 
-/// Enrols, and waits until all members have.
-async fn enrol(start: &Start, size: u32) -> Member {
+/// Registers, and waits until all members have.
+async fn register(start: &Start, size: u32) -> Member {
     let client = start.connect().await.unwrap();
-    let member = Membership::enrol(client, GROUP, (start.rank, size), TIMEOUT).await.unwrap();
+    let member = Group::register(client, GROUP, (start.rank, size), TIMEOUT).await.unwrap();
     member.all_gather(Vec::new()).await.unwrap();
     member
 }
@@ -49,7 +49,7 @@ fn each_addition_gives_its_own_value() {
         const ADDITIONS: u64 = 25;
         let cluster = Cluster::new(shape(seed));
         let got = cluster.run(0..4, |start| async move {
-            let member = enrol(&start, 4).await;
+            let member = register(&start, 4).await;
             let values = join_all((0..ADDITIONS).map(|_| member.counter_fetch_add(3)));
             let values: Vec<u64> = values.await.into_iter().map(Result::unwrap).collect();
             member.all_gather(Vec::new()).await.unwrap();
@@ -66,7 +66,7 @@ fn each_addition_gives_its_own_value() {
 fn a_counter_does_not_overflow() {
     let cluster = Cluster::<Bytes>::new(shape(1));
     cluster.run_alone(0, |start| async move {
-        let member = enrol(&start, 1).await;
+        let member = register(&start, 1).await;
         member.counter_set(u64::MAX - 1).await.unwrap();
         assert_eq!(member.counter_fetch_add(1).await, Ok(u64::MAX - 1));
         let fault = member.counter_fetch_add(1).await.unwrap_err();
@@ -105,7 +105,7 @@ fn locks_that_conflict_are_never_held_together() {
         cluster.run(0..4, |start| {
             let held = Rc::clone(&held);
             async move {
-                let member = enrol(&start, 4).await;
+                let member = register(&start, 4).await;
                 let mut numbers = Numbers::new(seed * 4 + u64::from(start.rank.0));
                 for _ in 0..20 {
                     let from = numbers.below(20);
@@ -134,7 +134,7 @@ fn requests_that_conflict_are_granted_in_their_order() {
         cluster.run(0..4, |start| {
             let order = Rc::clone(&order);
             async move {
-                let member = enrol(&start, 4).await;
+                let member = register(&start, 4).await;
                 // Rank 0 reads and holds; 1 wants to write; 2 and 3 come later, and want to read.
                 let turn = Duration::from_ms(u64::from(10 * start.rank.0));
                 start.world.sleep(turn).await;
@@ -156,7 +156,7 @@ fn requests_that_conflict_are_granted_in_their_order() {
 fn a_lock_that_is_not_released_is_named_after_the_timeout() {
     let cluster = Cluster::new(shape(4));
     cluster.run(0..3, |start| async move {
-        let member = enrol(&start, 3).await;
+        let member = register(&start, 3).await;
         start.world.sleep(Duration::from_ms(u64::from(10 * start.rank.0))).await;
         let before = start.now();
         let lock = lock(&member, (5, 10 + u64::from(start.rank.0)), EXCLUSIVE).await;
@@ -182,7 +182,7 @@ fn a_lock_that_is_not_released_is_named_after_the_timeout() {
 fn a_request_that_is_given_up_leaves_the_queue() {
     let cluster = Cluster::new(shape(5));
     cluster.run(0..3, |start| async move {
-        let member = enrol(&start, 3).await;
+        let member = register(&start, 3).await;
         start.world.sleep(Duration::from_ms(u64::from(10 * start.rank.0))).await;
         let waits = lock(&member, (0, 10), if start.rank.0 == 1 { EXCLUSIVE } else { SHARED });
         if start.rank.0 == 1 {
@@ -206,7 +206,7 @@ fn a_request_that_is_given_up_leaves_the_queue() {
 fn a_member_that_leaves_releases_its_locks() {
     let cluster = Cluster::new(shape(6));
     cluster.run(0..3, |start| async move {
-        let member = enrol(&start, 3).await;
+        let member = register(&start, 3).await;
         start.world.sleep(Duration::from_ms(u64::from(10 * start.rank.0))).await;
         if start.rank.0 == 0 {
             let held = lock(&member, (0, 10), EXCLUSIVE).await.unwrap();
@@ -235,7 +235,7 @@ fn a_member_that_dies_releases_its_locks_and_leaves_the_queue() {
         let programs = cluster.programs(&[0, 1, 2, 3], |start| {
             let ready = Rc::clone(&ready);
             async move {
-                let member = enrol(&start, 4).await;
+                let member = register(&start, 4).await;
                 start.world.sleep(Duration::from_ms(u64::from(10 * start.rank.0))).await;
                 ready.set(ready.get() + 1);
                 let lock = lock(&member, (0, 10), EXCLUSIVE).await.unwrap();
@@ -289,7 +289,8 @@ fn strangers_and_senseless_requests_are_refused() {
         refuses(counter(group, rank)).await;
         refuses(lock(rank, 0, (0, 1))).await;
         refuses(unlock(0)).await;
-        accepts(Request::Enrol(EnrolRequest { group, rank, size: 2 })).await;
+        let members = vec![(rank, KEY)];
+        accepts(Request::Register(Box::new(RegisterRequest { group, size: 2, members }))).await;
         refuses(counter(group, ClientId(0))).await;
         refuses(counter(group + 1, rank)).await;
         refuses(lock(ClientId(0), 0, (0, 1))).await;
@@ -317,7 +318,7 @@ fn nothing_is_left_of_a_group_without_members() {
     let cluster = Cluster::<Bytes>::new(shape(8));
     cluster.run(0..2, |start| async move {
         for _ in 0..3 {
-            let member = enrol(&start, 2).await;
+            let member = register(&start, 2).await;
             if start.rank.0 == 0 {
                 assert_eq!(member.counter_fetch_add(5).await, Ok(0), "the counter is new");
                 lock(&member, (0, 10), EXCLUSIVE).await.unwrap();

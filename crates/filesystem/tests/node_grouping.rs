@@ -7,7 +7,7 @@
 use crate::support;
 
 use filesystem::collective::Strategy;
-use filesystem::{Client, Fault, Group};
+use filesystem::{Client, Fault, PeerMesh};
 use policy::{Direction, Pattern};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ fn transfer_by(strategy: Strategy, name: &str, size: u32, cache_blocks: u64) -> 
             let (world, costs) = (start.world.clone(), start.shape.costs);
             let client = Client::connect(world, &start.servers, costs).await.unwrap();
             let (rank, members) = (start.rank, Rc::clone(&start.members));
-            let group = Group::join(client, 0, rank, members, JOIN_TIMEOUT).await.unwrap();
+            let group = PeerMesh::join(client, 0, rank, members, JOIN_TIMEOUT).await.unwrap();
             let file = create(&group, "f", BYTES, start.shape.stripe()).await.unwrap();
             let memory = start.world.memory(access.memory_bytes(group.rank()));
             let memory = group.share(memory).await.unwrap();

@@ -60,7 +60,7 @@ impl System {
         let mut directory = Directory::new(spec.cooperation, spec.chances);
         let client = || Client { cache: ClientCache::new(&spec), versions: BTreeMap::new() };
         let clients: BTreeMap<_, _> = (0..clients).map(|id| (PeerId(id), client())).collect();
-        clients.keys().for_each(|id| directory.enrol(*id, spec.global_lines()));
+        clients.keys().for_each(|id| directory.register(*id, spec.global_lines()));
         Self {
             spec,
             directory,
@@ -379,7 +379,7 @@ proptest! {
     #[test]
     fn recirculation_ends(chances in 0_u32..5, draws in prop::collection::vec(any::<u64>(), 16)) {
         let mut directory = Directory::new(Cooperation::NChance, chances);
-        (0..3).for_each(|client| directory.enrol(PeerId(client), 0));
+        (0..3).for_each(|client| directory.register(PeerId(client), 0));
         let (mut holder, mut left, mut moves) = (PeerId(0), None, 0);
         prop_assert_eq!(directory.read(holder, key(1), false), LineSource::Disk);
         directory.has_read(holder, key(1), LineSource::Disk);
@@ -404,8 +404,8 @@ fn obsolete_evicted_lines_are_dropped() {
     for cooperation in COOPERATIONS {
         let mut directory = Directory::new(cooperation, 2);
         let (one, two) = (PeerId(1), PeerId(2));
-        directory.enrol(one, 0);
-        directory.enrol(two, 0);
+        directory.register(one, 0);
+        directory.register(two, 0);
         directory.has_read(one, key(1), LineSource::Disk);
         assert_eq!(directory.write(two, key(1), false), [one]);
         assert_eq!(directory.evicted(one, key(1), None, 0), LineFate::Drop, "{cooperation}");
@@ -422,8 +422,8 @@ fn obsolete_evicted_lines_are_dropped() {
 fn a_write_invalidates_lines_that_are_being_replaced() {
     let (one, two) = (PeerId(1), PeerId(2));
     let mut directory = Directory::new(Cooperation::CentrallyCoordinated, 0);
-    directory.enrol(one, 1);
-    directory.enrol(two, 0);
+    directory.register(one, 1);
+    directory.register(two, 0);
     let stored = |replaces| Some(Stored { client: one, replaces });
     assert_eq!(directory.evicted_by_server(key(1)), stored(None));
     let before = directory.last_stored();
@@ -450,8 +450,8 @@ fn a_write_invalidates_lines_that_are_being_replaced() {
 fn lines_that_are_being_written_back_are_not_stored() {
     let (one, two) = (PeerId(1), PeerId(2));
     let mut directory = Directory::new(Cooperation::CentrallyCoordinated, 0);
-    directory.enrol(one, 0);
-    directory.enrol(two, 4);
+    directory.register(one, 0);
+    directory.register(two, 4);
     directory.own(one, key(1));
     directory.dropped(one, key(1));
     assert!(directory.is_owner(one, key(1)), "only what it writes back ends its right");

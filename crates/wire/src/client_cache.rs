@@ -1,7 +1,8 @@
 //! Messages of caches at clients, and of their cooperation.
 //!
-//! A line is a part of one block of a file, or a whole one: [`Enrolment::line_bytes`] bytes, fewer
-//! at the end of the file. Its data is the body of the message.
+//! A line is a part of one block of a file, or a whole one: it has
+//! [`CacheRegistration::line_bytes`] bytes, fewer at the end of the file. Its data is the body of
+//! the message.
 
 use crate::request_id::RequestId;
 use policy::Cooperation;
@@ -26,7 +27,7 @@ pub struct LineName {
 /// Cache that a client begins to use. All clients of a server use the same size of a line and the
 /// same cooperation.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Enrolment {
+pub struct CacheRegistration {
     /// Number of bytes of a line.
     pub line_bytes: u64,
     /// Cooperation of the caches.
@@ -46,7 +47,7 @@ pub struct Enrolment {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CacheRequest {
     /// Begins to use a cache.
-    Enrol(Enrolment),
+    Register(CacheRegistration),
     /// Reads a line. The reply is the line, or another client sends it ([`SentLine`]).
     Read {
         /// Line.

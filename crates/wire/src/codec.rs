@@ -97,13 +97,13 @@ fn hold<B: Default + Write>(bytes: &[u8]) -> B {
 mod tests {
     //! Proves: decoding undoes encoding, and no bytes make the decoder panic.
     use super::*;
-    use crate::ReadRequest;
+    use crate::{ReadRequest, TransferName};
     use proptest::prelude::*;
     use units::{FileId, RegionId};
 
     #[test]
     fn a_prepared_request_is_encoded_as_any() {
-        let cancel = Request::Cancel { collective: 1 << 40 };
+        let cancel = Request::Cancel(TransferName::Part(1 << 40));
         for request in [Request::Stop, Request::Status, cancel] {
             let prepared = PreparedRequest::new(&request);
             for id in [0, 127, 128, u64::MAX].map(RequestId) {
@@ -136,10 +136,9 @@ mod tests {
     #[test]
     fn messages_of_any_length_are_encoded_alike() {
         for length in 0..2 * SMALL_BYTES {
-            let message = Message::CollectiveFailed {
-                collective: 1,
-                fault: crate::Fault::BadRequest { cause: "x".repeat(length) },
-            };
+            let cause = "x".repeat(length);
+            let result = Err(crate::Fault::BadRequest { cause });
+            let message = Message::Reply { id: RequestId(1), result };
             assert_eq!(encode::<Vec<u8>>(&message), encode_record(&message), "{length}");
         }
     }

@@ -15,14 +15,13 @@ mod codec;
 mod entry;
 mod fault;
 mod frequent;
-mod group_roster;
+mod group;
 mod message;
 mod name;
-mod rendezvous;
 mod request_id;
 
 pub use client_cache::{
-    CacheAnswer, CacheCommand, CacheRequest, DROPPED_LINES_MAX, Enrolment, LINE_BYTES_MAX,
+    CacheAnswer, CacheCommand, CacheRegistration, CacheRequest, DROPPED_LINES_MAX, LINE_BYTES_MAX,
     LineName, LineReader, LineTaker, SentLine,
 };
 pub use client_key::ClientKey;
@@ -30,20 +29,18 @@ pub use codec::{DecodeError, PreparedRequest, decode, decode_record, encode, enc
 pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made};
 pub use fault::Fault;
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
-pub use group_roster::{Addresses, GroupRoster, Regions};
+pub use group::{
+    AllGatherRequest, CallId, CollectiveCall, CounterChange, CounterRequest, GATHER_BYTES_MAX,
+    GATHER_NAME_BYTES_MAX, GATHER_TOTAL_BYTES_MAX, JoinRequest, LeaveRequest, LockRequest,
+    MemberRun, RegisterRequest, TransferName, UnlockRequest,
+};
 pub use message::{
-    BufferStatistics, CollectiveRequest, DigestsRequest, FlushRequest, GroupCollective,
-    GroupMessage, Message, NamedCollective, PARTICIPANTS_MAX, PartRequest, Participant,
-    PlanRequest, PlannedBlock, PullRequest, ReadRequest, Reply, Request, ServerStatus,
+    BufferStatistics, DigestsRequest, FlushRequest, GroupMessage, Message, PARTICIPANTS_MAX,
+    PartRequest, PlanRequest, PlannedBlock, PullRequest, ReadRequest, Reply, Request, ServerStatus,
     WriteRequest,
 };
 pub use name::{NAME_BYTES_MAX, SCHEME, instance_name, name_flaw};
-pub use rendezvous::{
-    CollectiveCall, CounterChange, CounterRequest, EnrolRequest, JoinRequest, LockRequest,
-    MEETING_BYTES_MAX, MEETING_NAME_BYTES_MAX, MEETING_TOTAL_BYTES_MAX, MeetRequest, UnlockRequest,
-    collective_number,
-};
 pub use request_id::RequestId;
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 15;
+pub const PROTOCOL_VERSION: u16 = 16;

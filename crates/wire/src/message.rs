@@ -2,9 +2,9 @@
 
 use crate::request_id::RequestId;
 use crate::{
-    CacheAnswer, CacheCommand, CacheRequest, ClientKey, CounterRequest, EnrolRequest, Entry, Fault,
-    FileDefaults, FileRecord, FileSize, GroupRoster, JoinRequest, LineName, LineTaker, LockRequest,
-    Made, MeetRequest, Regions, SentLine, UnlockRequest,
+    AllGatherRequest, CacheAnswer, CacheCommand, CacheRequest, ClientKey, CounterRequest, Entry,
+    Fault, FileDefaults, FileRecord, FileSize, JoinRequest, LeaveRequest, LineName, LineTaker,
+    LockRequest, Made, RegisterRequest, SentLine, TransferName, UnlockRequest,
 };
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
@@ -40,13 +40,6 @@ pub enum Message {
     },
     /// Message of a client to another of its group.
     Group(GroupMessage),
-    /// Message of a server to a participant: a collective has failed.
-    CollectiveFailed {
-        /// Number of the collective in its group.
-        collective: u64,
-        /// Reason.
-        fault: Fault,
-    },
     /// Command of a server to a client with a cache.
     CacheCommand(CacheCommand),
     /// Answer of a client to a command for its cache.
@@ -127,19 +120,12 @@ pub enum Request {
     Write(WriteRequest),
     /// Caching: waits for write-behind and prefetches.
     Flush(FlushRequest),
-    /// Disk-directed: requests a collective, once for all clients. It is boxed because it is large
-    /// and other requests are moved often.
-    Collective(Box<NamedCollective>),
     /// Asks for the status of the server.
     Status,
     /// Stops the server: it finishes active requests, writes all data back, and ends.
     Stop,
-    /// Disk-directed: cancels a collective, or the part of one client, that has failed at another
-    /// server.
-    Cancel {
-        /// Number of the collective, as in the request that began it.
-        collective: u64,
-    },
+    /// Disk-directed: cancels a transfer of the sender, which has failed at another server.
+    Cancel(TransferName),
     /// Disk-directed, non-collective: requests the part of one client.
     Part(Box<PartRequest>),
     /// Caching: writes bytes of one block. The server gets them from the sender's memory when it
@@ -200,15 +186,14 @@ pub enum Request {
         /// Number of the file.
         file: FileId,
     },
-    /// Registers the roster of a group, for its transfers.
-    RegisterGroup(Box<GroupRoster>),
-    /// Disk-directed: requests a collective of a group whose roster was registered.
-    GroupCollective(Box<GroupCollective>),
-    /// Brings bytes to a meeting, and waits for those of the others.
-    Meet(Box<MeetRequest>),
-    /// Makes the sender known as a member of a group, or ends that.
-    Enrol(EnrolRequest),
-    /// Disk-directed: joins a collective call of a group.
+    /// Brings bytes to an all-gather, and waits for those of the others.
+    AllGather(Box<AllGatherRequest>),
+    /// Registers members of a group.
+    Register(Box<RegisterRequest>),
+    /// Ends the registration of members of a group.
+    Leave(LeaveRequest),
+    /// Disk-directed: joins a collective call of a group. It is boxed because it is large and other
+    /// requests are moved often.
     Join(Box<JoinRequest>),
     /// Returns and changes the counter of a group.
     Counter(CounterRequest),
@@ -310,23 +295,6 @@ pub struct FlushRequest {
     pub sync: bool,
 }
 
-/// Disk-directed: description of a collective transfer without its participants.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct CollectiveRequest {
-    /// Number of the collective in its group.
-    pub collective: u64,
-    /// Read or write.
-    pub direction: Direction,
-    /// Number of the file, which must be open.
-    pub file: FileId,
-    /// Bytes of each client.
-    pub access: Access,
-    /// Order in which each disk serves its blocks.
-    pub order: DiskOrder,
-    /// True if written data must be on stable storage at the end.
-    pub sync: bool,
-}
-
 /// Disk-directed: question for the blocks that a collective would transfer on one disk.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PlanRequest {
@@ -356,32 +324,11 @@ pub struct PlannedBlock {
     pub shares: Vec<(ClientId, u64)>,
 }
 
-/// Disk-directed: collective of clients that are connected.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct NamedCollective {
-    /// Description of the transfer.
-    pub request: CollectiveRequest,
-    /// Participants and their memory, by rank.
-    pub participants: Vec<Participant>,
-}
-
-/// Disk-directed: collective of the members of a registered group. Naming thousands of members to
-/// each server again would take longer than many transfers.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct GroupCollective {
-    /// Description of the transfer.
-    pub request: CollectiveRequest,
-    /// Number of the group among those of the sender.
-    pub group: u64,
-    /// Memory of the members, by rank.
-    pub regions: Regions,
-}
-
 /// Disk-directed, non-collective: transfer between one client and this server. Written data stays
 /// in the server's cache until a [`FlushRequest`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PartRequest {
-    /// Number among the active collectives and parts of the sender.
+    /// Number among the active parts of the sender.
     pub number: u64,
     /// Read or write.
     pub direction: Direction,
@@ -395,15 +342,6 @@ pub struct PartRequest {
     pub region: RegionId,
     /// Order in which each disk serves its blocks.
     pub order: DiskOrder,
-}
-
-/// Participant of a collective.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Participant {
-    /// Name of the client.
-    pub key: ClientKey,
-    /// Memory that it exposed to the servers.
-    pub region: RegionId,
 }
 
 /// Reply of a server.
@@ -446,8 +384,8 @@ pub enum Reply {
     NoRoom,
     /// The request will be done when no client has the file open any more.
     InUse,
-    /// Bytes that the members of a meeting have brought, by rank.
-    Met(Vec<Vec<u8>>),
+    /// Bytes that the members have brought to an all-gather, by rank.
+    Gathered(Vec<Vec<u8>>),
     /// Counter of a group.
     Counter {
         /// Value before the request changed it.

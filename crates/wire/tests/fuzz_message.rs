@@ -12,10 +12,10 @@ use policy::{
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
 use wire::{
-    CacheCommand, CacheRequest, ClientKey, CollectiveRequest, CounterChange, CounterRequest, Entry,
-    EntryKind, Fault, FileRecord, FileSize, GroupCollective, GroupMessage, GroupRoster, LineName,
-    LineReader, LockRequest, Made, Message, NamedCollective, PROTOCOL_VERSION, PartRequest,
-    Participant, ReadRequest, Reply, Request, RequestId, UnlockRequest, decode, encode,
+    CacheCommand, CacheRequest, CallId, ClientKey, CollectiveCall, CounterChange, CounterRequest,
+    Entry, EntryKind, Fault, FileRecord, FileSize, GroupMessage, JoinRequest, LeaveRequest,
+    LineName, LineReader, LockRequest, Made, MemberRun, Message, PROTOCOL_VERSION, PartRequest,
+    ReadRequest, RegisterRequest, Reply, Request, RequestId, UnlockRequest, decode, encode,
 };
 
 /// A file that accesses are checked against.
@@ -102,11 +102,8 @@ fn some_requests() -> Vec<(&'static str, Request)> {
     let file = record.file;
     let made = Made { owner: 1000, at_s: 1 << 31 };
     let rename = Request::Rename { from: "a/b".to_owned(), to: "c".to_owned(), replace: true };
-    let roster = GroupRoster {
-        group: 7,
-        members: vec![ClientKey(1); 4],
-        addresses: ["", "node:3", "tcp:127.0.0.1:7001", ""].into_iter().collect(),
-    };
+    let members = (0..4).map(|rank| (ClientId(rank), ClientKey(u64::MAX))).collect();
+    let register = RegisterRequest { group: 7, size: 4, members };
     let (group, rank, number) = (7, ClientId(1), 3);
     let (kind, start, end, timeout_ms) = (LockKind::Exclusive, 100, 1 << 40, 60_000);
     let lock = LockRequest { group, rank, number, kind, start, end, timeout_ms };
@@ -122,7 +119,8 @@ fn some_requests() -> Vec<(&'static str, Request)> {
         ("counter", Request::Counter(counter)),
         ("lock", Request::Lock(lock)),
         ("unlock", Request::Unlock(UnlockRequest { group, rank, number })),
-        ("introduce", Request::RegisterGroup(Box::new(roster))),
+        ("register", Request::Register(Box::new(register))),
+        ("leave", Request::Leave(LeaveRequest { group, first: rank, count: 2 })),
         ("create", Request::Create { record: record.clone(), made }),
         ("list", Request::List { directory: "a".to_owned(), after: Some("b".to_owned()) }),
         ("rename", rename),
@@ -136,7 +134,7 @@ fn some_requests() -> Vec<(&'static str, Request)> {
 }
 
 /// Returns requests that move data, of one client and of groups.
-fn transfer_requests() -> [(&'static str, Request); 4] {
+fn transfer_requests() -> [(&'static str, Request); 3] {
     let (direction, order, file) = (Direction::Read, DiskOrder::Sorted, file_record().file);
     let (block, region) = (1 << 40, RegionId(5));
     let read = ReadRequest { file, block, offset: 8, length: 8, region, region_offset: 64 };
@@ -147,23 +145,22 @@ fn transfer_requests() -> [(&'static str, Request); 4] {
         grid: vec![2, 2],
         clients: 4,
     });
-    let (collective, access) = (5, distribution);
-    let request = CollectiveRequest { collective, direction, file, access, order, sync: true };
-    let among = GroupCollective {
-        request: request.clone(),
-        group: 7,
-        regions: [3, 3, 4, 3].map(RegionId).into_iter().collect(),
+    let members = [(0, 3), (1, 3), (2, u64::MAX), (3, 3)];
+    let members = members.map(|(rank, region)| (ClientId(rank), RegionId(region)));
+    let join = JoinRequest {
+        call: CallId { group: 7, number: 5 },
+        parameters: CollectiveCall { direction, file, order, sync: true },
+        members: MemberRun::of(members),
+        access: Ok(distribution),
+        timeout_ms: 60_000,
     };
-    let participant = Participant { key: ClientKey(u64::MAX), region: RegionId(3) };
-    let named = NamedCollective { request, participants: vec![participant; 4] };
     let entry = ListEntry { file_offset: 100, memory_offset: 0, length: 1000 };
     let (client, region) = (ClientId(0), RegionId(4));
     let access = Access::List(vec![vec![entry]]);
     let part = PartRequest { number: 6, direction, file, access, client, region, order };
     [
         ("read", Request::Read(read)),
-        ("group-collective", Request::GroupCollective(Box::new(among))),
-        ("collective", Request::Collective(Box::new(named))),
+        ("join", Request::Join(Box::new(join))),
         ("part", Request::Part(Box::new(part))),
     ]
 }
@@ -185,17 +182,13 @@ fn file_record() -> FileRecord {
 fn use_message(message: &Message) {
     match message {
         Message::Request { request, .. } => match request {
-            Request::Collective(named) => use_access(&named.request.access, ClientId(0)),
-            Request::GroupCollective(group) => {
-                use_access(&group.request.access, ClientId(0));
-                let members = [0, 1, group.regions.count() as u32, u32::MAX].map(ClientId);
-                let named = members.map(|member| group.regions.get(member));
-                assert!(named[3].is_none() || group.regions.count() > 0);
-            }
-            Request::RegisterGroup(roster) => {
-                let addresses = &roster.addresses;
-                let members = [0, 1, 2, addresses.count(), usize::MAX];
-                members.iter().for_each(|member| assert_ne!(addresses.get(*member), Some("")));
+            Request::Join(join) => {
+                if let Ok(access) = &join.access {
+                    use_access(access, ClientId(0));
+                }
+                for run in &join.members {
+                    assert!(run.ranks().take(1000).all(|rank| u64::from(rank.0) < run.end()));
+                }
             }
             Request::Part(request) => use_access(&request.access, request.client),
             Request::Open(record) | Request::Measure(record) | Request::Create { record, .. }

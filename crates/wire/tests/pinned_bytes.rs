@@ -17,13 +17,13 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use units::{ClientId, DiskId, FileId, RegionId, ServerId, Timestamp};
 use wire::{
-    BufferStatistics, CacheAnswer, CacheCommand, CacheRequest, ClientKey, CollectiveCall,
-    CollectiveRequest, CounterChange, CounterRequest, DigestsRequest, EnrolRequest, Enrolment,
-    Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, FlushRequest, GroupCollective,
-    GroupMessage, GroupRoster, JoinRequest, LineName, LineReader, LineTaker, LockRequest, Made,
-    MeetRequest, Message, NamedCollective, PartRequest, Participant, PlanRequest, PlannedBlock,
-    PullRequest, ReadRequest, Reply, Request, RequestId, SentLine, ServerStatus, UnlockRequest,
-    WriteRequest, decode_record, encode_record,
+    AllGatherRequest, BufferStatistics, CacheAnswer, CacheCommand, CacheRegistration, CacheRequest,
+    CallId, ClientKey, CollectiveCall, CounterChange, CounterRequest, DigestsRequest, Entry,
+    EntryKind, Fault, FileDefaults, FileRecord, FileSize, FlushRequest, GroupMessage, JoinRequest,
+    LeaveRequest, LineName, LineReader, LineTaker, LockRequest, Made, MemberRun, Message,
+    PartRequest, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RegisterRequest, Reply,
+    Request, RequestId, SentLine, ServerStatus, TransferName, UnlockRequest, WriteRequest,
+    decode_record, encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.
@@ -137,20 +137,23 @@ pinned!(entry_kind: EntryKind {
 
 pinned!(message: Message {
     Message::Hello { .. }, Message::Hello { version: 10, key: ClientKey(300) }, "00 | 0a ac 02";
-    Message::Request { .. }, Message::Request { id: ID, request: Request::Stop }, "01 | 07 0f";
+    Message::Request { .. }, Message::Request { id: ID, request: Request::Stop }, "01 | 07 0e";
     Message::Reply { .. }, Message::Reply { id: ID, result: Err(Fault::Cancelled) },
         "02 | 07 01 18";
     Message::Group(_), Message::Group(GroupMessage::Leave), "03 | 02";
-    Message::CollectiveFailed { .. },
-        Message::CollectiveFailed { collective: 5, fault: Fault::Cancelled }, "04 | 05 18";
     Message::CacheCommand(_),
         Message::CacheCommand(CacheCommand::Invalidate { number: 3, line: LINE }),
-        "05 | 01 03 09 01";
+        "04 | 01 03 09 01";
     Message::CacheAnswer(_),
-        Message::CacheAnswer(CacheAnswer { number: 3, was_there: true }), "06 | 03 01";
+        Message::CacheAnswer(CacheAnswer { number: 3, was_there: true }), "05 | 03 01";
     Message::SentLine(_),
         Message::SentLine(SentLine::Evicted { ticket: 5, number: 3, line: LINE }),
-        "07 | 01 05 03 09 01";
+        "06 | 01 05 03 09 01";
+});
+
+pinned!(transfer_name: TransferName {
+    TransferName::Call(_), TransferName::Call(CALL), "00 | 07 06";
+    TransferName::Part(_), TransferName::Part(300), "01 | ac 02";
 });
 
 pinned!(request: Request {
@@ -172,49 +175,44 @@ pinned!(request: Request {
     Request::Write(_), Request::Write(WriteRequest { file: FILE, block: 1, offset: 2 }),
         "0b | 09 01 02";
     Request::Flush(_), Request::Flush(FlushRequest { file: FILE, sync: true }), "0c | 09 01";
-    Request::Collective(_), Request::Collective(Box::new(named_collective())),
-        "0d | 05 01 09 00 06 02 01 01 01 07 08";
-    Request::Status, Request::Status, "0e";
-    Request::Stop, Request::Stop, "0f";
-    Request::Cancel { .. }, Request::Cancel { collective: 5 }, "10 | 05";
-    Request::Part(_), Request::Part(Box::new(part())), "11 | 06 00 09 00 06 02 01 04 02";
-    Request::Pull(_), Request::Pull(pull()), "12 | 09 01 02 03 05 04";
+    Request::Status, Request::Status, "0d";
+    Request::Stop, Request::Stop, "0e";
+    Request::Cancel(_), Request::Cancel(TransferName::Part(5)), "0f | 01 05";
+    Request::Part(_), Request::Part(Box::new(part())), "10 | 06 00 09 00 06 02 01 04 02";
+    Request::Pull(_), Request::Pull(pull()), "11 | 09 01 02 03 05 04";
     Request::Digests(_),
-        Request::Digests(DigestsRequest { file: FILE, block: 1, piece_bytes: 64 }), "13 | 09 01 40";
+        Request::Digests(DigestsRequest { file: FILE, block: 1, piece_bytes: 64 }), "12 | 09 01 40";
     Request::SetDefaults { .. }, Request::SetDefaults { directory: a(), defaults: defaults() },
-        "14 | 01 61 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03";
-    Request::Page { .. }, Request::Page { file: FILE, block: 1 }, "15 | 09 01";
-    Request::Resize { .. }, Request::Resize { file: FILE, size: SIZE }, "16 | 09 01 ac 02";
-    Request::RecordSize { .. }, Request::RecordSize { file: FILE, size: SIZE }, "17 | 09 01 ac 02";
+        "13 | 01 61 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03";
+    Request::Page { .. }, Request::Page { file: FILE, block: 1 }, "14 | 09 01";
+    Request::Resize { .. }, Request::Resize { file: FILE, size: SIZE }, "15 | 09 01 ac 02";
+    Request::RecordSize { .. }, Request::RecordSize { file: FILE, size: SIZE }, "16 | 09 01 ac 02";
     Request::Measure(_), Request::Measure(record()),
-        "18 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
-    Request::OpenSizes { .. }, Request::OpenSizes { after: Some(FILE) }, "19 | 01 09";
-    Request::KeepSize { .. }, Request::KeepSize { file: FILE }, "1a | 09";
-    Request::Nameless { .. }, Request::Nameless { after: None }, "1b | 00";
-    Request::Forget { .. }, Request::Forget { file: FILE }, "1c | 09";
-    Request::RegisterGroup(_), Request::RegisterGroup(Box::new(roster())),
-        "1d | 07 10 01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00 03 6e 3a 31 08 00 00 00 00 03 \
-         00 00 00";
-    Request::GroupCollective(_), Request::GroupCollective(Box::new(group_collective())),
-        "1e | 05 01 09 00 06 02 01 01 07 02 02 03 03 04";
-    Request::Meet(_), Request::Meet(Box::new(meet())), "1f | 01 61 01 07 01 02 ac 02 02 08 09";
-    Request::Enrol(_), Request::Enrol(EnrolRequest { group: 7, rank: ClientId(1), size: 2 }),
-        "20 | 07 01 02";
+        "17 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+    Request::OpenSizes { .. }, Request::OpenSizes { after: Some(FILE) }, "18 | 01 09";
+    Request::KeepSize { .. }, Request::KeepSize { file: FILE }, "19 | 09";
+    Request::Nameless { .. }, Request::Nameless { after: None }, "1a | 00";
+    Request::Forget { .. }, Request::Forget { file: FILE }, "1b | 09";
+    Request::AllGather(_), Request::AllGather(Box::new(all_gather())),
+        "1c | 01 61 01 07 01 02 ac 02 02 08 09";
+    Request::Register(_), Request::Register(Box::new(register())), "1d | 07 02 02 00 05 01 06";
+    Request::Leave(_), Request::Leave(LeaveRequest { group: 7, first: ClientId(1), count: 2 }),
+        "1e | 07 01 02";
     Request::Join(_), Request::Join(Box::new(join())),
-        "21 | 07 06 01 01 09 01 01 00 02 01 01 02 03 04 ac 02";
-    Request::Counter(_), Request::Counter(counter()), "22 | 07 01 02 ac 02";
-    Request::Lock(_), Request::Lock(lock()), "23 | 07 01 06 01 02 03 ac 02";
+        "1f | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02";
+    Request::Counter(_), Request::Counter(counter()), "20 | 07 01 02 ac 02";
+    Request::Lock(_), Request::Lock(lock()), "21 | 07 01 06 01 02 03 ac 02";
     Request::Unlock(_),
-        Request::Unlock(UnlockRequest { group: 7, rank: ClientId(1), number: 6 }), "24 | 07 01 06";
-    Request::Plan(_), Request::Plan(Box::new(plan())), "25 | 01 09 00 06 02 01 03 ac 02";
+        Request::Unlock(UnlockRequest { group: 7, rank: ClientId(1), number: 6 }), "22 | 07 01 06";
+    Request::Plan(_), Request::Plan(Box::new(plan())), "23 | 01 09 00 06 02 01 03 ac 02";
     Request::Cache(_),
         Request::Cache(Box::new(CacheRequest::WriteBack { line: LINE, keeps: true })),
-        "26 | 04 09 01 01";
+        "24 | 04 09 01 01";
     Request::SetModified { .. },
-        Request::SetModified { file: FILE, modified: TIME }, "27 | 09 ac 02";
+        Request::SetModified { file: FILE, modified: TIME }, "25 | 09 ac 02";
     Request::RecordModified { .. },
-        Request::RecordModified { file: FILE, modified: TIME, is_set: true }, "28 | 09 ac 02 01";
-    Request::Probe { .. }, Request::Probe { silence_ms: 300 }, "29 | ac 02";
+        Request::RecordModified { file: FILE, modified: TIME, is_set: true }, "26 | 09 ac 02 01";
+    Request::Probe { .. }, Request::Probe { silence_ms: 300 }, "27 | ac 02";
 });
 
 pinned!(reply: Reply {
@@ -232,7 +230,7 @@ pinned!(reply: Reply {
         "08 | 01 09 01 ac 02 ac 02 00";
     Reply::NoRoom, Reply::NoRoom, "09";
     Reply::InUse, Reply::InUse, "0a";
-    Reply::Met(_), Reply::Met(vec![vec![8, 9], vec![]]), "0b | 02 02 08 09 00";
+    Reply::Gathered(_), Reply::Gathered(vec![vec![8, 9], vec![]]), "0b | 02 02 08 09 00";
     Reply::Counter { .. }, Reply::Counter { before: 300 }, "0c | ac 02";
     Reply::Plan { .. }, Reply::Plan { blocks: vec![planned_block()], looked_at: 3, more: true },
         "0d | 01 01 ac 02 01 02 08 03 01";
@@ -254,7 +252,8 @@ pinned!(cooperation: Cooperation {
 });
 
 pinned!(cache_request: CacheRequest {
-    CacheRequest::Enrol(_), CacheRequest::Enrol(enrolment()), "00 | ac 02 02 02 07 01 61 05";
+    CacheRequest::Register(_), CacheRequest::Register(registration()),
+        "00 | ac 02 02 02 07 01 61 05";
     CacheRequest::Read { .. }, CacheRequest::Read { line: LINE, dropped: vec![LINE] },
         "01 | 09 01 01 09 01";
     CacheRequest::Write { .. },
@@ -434,45 +433,29 @@ fn pull() -> PullRequest {
     PullRequest { file: FILE, block: 1, offset: 2, length: 3, region, region_offset: 4 }
 }
 
-fn collective() -> CollectiveRequest {
-    CollectiveRequest {
-        collective: 5,
-        direction: Direction::Write,
-        file: FILE,
-        access: Access::All { bytes: 6, clients: 2 },
-        order: DiskOrder::Sorted,
-        sync: true,
-    }
-}
-
-fn named_collective() -> NamedCollective {
-    let participant = Participant { key: ClientKey(7), region: RegionId(8) };
-    NamedCollective { request: collective(), participants: vec![participant] }
-}
-
-fn group_collective() -> GroupCollective {
-    let regions = [3, 3, 4].map(RegionId).into_iter().collect();
-    GroupCollective { request: collective(), group: 7, regions }
-}
-
-fn meet() -> MeetRequest {
+fn all_gather() -> AllGatherRequest {
     let (name, group, rank, bytes) = (a(), Some(7), ClientId(1), vec![8, 9]);
-    MeetRequest { name, group, rank, size: 2, timeout_ms: 300, bytes }
+    AllGatherRequest { name, group, rank, size: 2, timeout_ms: 300, bytes }
+}
+
+fn register() -> RegisterRequest {
+    let members = vec![(ClientId(0), ClientKey(5)), (ClientId(1), ClientKey(6))];
+    RegisterRequest { group: 7, size: 2, members }
 }
 
 fn join() -> JoinRequest {
+    let members = [(0, 3), (1, 3), (3, 4)];
+    let members = members.map(|(rank, region)| (ClientId(rank), RegionId(region)));
     JoinRequest {
-        group: 7,
-        number: 6,
-        rank: ClientId(1),
-        call: CollectiveCall {
+        call: CALL,
+        parameters: CollectiveCall {
             direction: Direction::Write,
             file: FILE,
             order: DiskOrder::Sorted,
             sync: true,
         },
-        part: Ok(OwnPart::List(vec![list_entry()])),
-        region: RegionId(4),
+        members: MemberRun::of(members),
+        access: Ok(Access::All { bytes: 6, clients: 3 }),
         timeout_ms: 300,
     }
 }
@@ -490,11 +473,6 @@ fn lock_timed_out() -> Fault {
     Fault::LockTimedOut { holder: ClientId(3), start: 1, end: 2, waited_ms: 300 }
 }
 
-fn roster() -> GroupRoster {
-    let addresses = ["", "n:1"].into_iter().collect();
-    GroupRoster { group: 7, members: vec![ClientKey(1), ClientKey(2)], addresses }
-}
-
 fn part() -> PartRequest {
     PartRequest {
         number: 6,
@@ -507,10 +485,12 @@ fn part() -> PartRequest {
     }
 }
 
+const CALL: CallId = CallId { group: 7, number: 6 };
+
 const LINE: LineName = LineName { file: FILE, line: 1 };
 
-fn enrolment() -> Enrolment {
-    Enrolment {
+fn registration() -> CacheRegistration {
+    CacheRegistration {
         line_bytes: 300,
         cooperation: Cooperation::CentrallyCoordinated,
         chances: 2,

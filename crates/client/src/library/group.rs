@@ -8,7 +8,7 @@ use super::peers::Peers;
 use super::range_lock::RangeLock;
 use super::user_memory::RawMemory;
 use filesystem::collective::Strategy;
-use filesystem::{Fault, Membership, PeerCall, PeerTurn};
+use filesystem::{Fault, PeerCall, PeerTurn};
 use interface::{ErrorKind, UserError};
 use policy::{Direction, DiskOrder, LockKind, OwnPart};
 use std::cell::RefCell;
@@ -37,7 +37,7 @@ struct Inner {
 
 /// State of a member on the I/O thread.
 struct Member {
-    membership: Membership<RealWorld>,
+    membership: filesystem::Group<RealWorld>,
     peers: Peers,
 }
 
@@ -89,10 +89,10 @@ impl Group {
         let met = connection.run(
             || what,
             async move |shared| {
-                shared.client.meet(&name, (ClientId(rank), size), own, timeout).await
+                shared.client.all_gather(&name, (ClientId(rank), size), own, timeout).await
             },
         )?;
-        Self::enrol(connection, rank, size, &met)
+        Self::register(connection, rank, size, &met)
     }
 
     /// A group of this process alone.
@@ -100,7 +100,7 @@ impl Group {
     /// # Errors
     /// Faults that the servers answer with.
     pub fn alone(connection: &Connection) -> Result<Self, UserError> {
-        Self::enrol(connection, 0, 1, &[some_number(0)])
+        Self::register(connection, 0, 1, &[some_number(0)])
     }
 
     /// Forms a group by any all-gather that its members have: `all_gather` gives each member's
@@ -122,11 +122,11 @@ impl Group {
                 "see the error of the program's all-gather function",
             )
         })?;
-        Self::enrol(connection, rank, size, &met)
+        Self::register(connection, rank, size, &met)
     }
 
     /// Makes this process known to the servers as a member of the group that rank 0 has numbered.
-    fn enrol(
+    fn register(
         connection: &Connection,
         rank: u32,
         size: u32,
@@ -149,7 +149,8 @@ impl Group {
             || "cannot form a group".to_owned(),
             async move |shared| {
                 let (client, place) = (shared.client.clone(), (ClientId(rank), size));
-                let membership = Membership::enrol(client, number, place, timeout).await?;
+                let membership =
+                    filesystem::Group::register(client, number, place, timeout).await?;
                 let member = Member { membership, peers: Peers::new(instance, host, number) };
                 Ok(Arc::new(OnThread::new(&thread, Rc::new(member))))
             },
@@ -194,8 +195,8 @@ impl Group {
         self.0.connection.run(what, move |_| {
             let member = Rc::clone(member.get());
             // The order of calls is that of the jobs.
-            let meeting = member.membership.begin_meeting();
-            async move { member.membership.gather(&meeting, own).await }
+            let name = member.membership.begin_all_gather();
+            async move { member.membership.all_gather_as(&name, own).await }
         })
     }
 

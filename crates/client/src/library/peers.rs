@@ -3,7 +3,7 @@
 
 use crate::instance::{Instance, Member};
 use crate::session::connect_from;
-use filesystem::{Fault, Group, Membership, PeerCall, PeerTurn};
+use filesystem::{Fault, Group, PeerCall, PeerMesh, PeerTurn};
 use interface::UserError;
 use policy::OwnPart;
 use std::rc::Rc;
@@ -43,37 +43,37 @@ impl Peers {
     /// of the group, and a turn.
     pub(super) async fn transfer(
         &self,
-        membership: &Membership<RealWorld>,
+        group: &Group<RealWorld>,
         (number, turn): (u64, PeerTurn),
         file: &FileRecord,
         call: PeerCall,
         part: Result<OwnPart, Fault>,
         memory: &RealMemory,
     ) -> Result<u64, Fault> {
-        let join = async || self.join(membership, number).await;
-        self.calls.transfer((membership, number, turn), file, call, part, memory, join).await
+        let join = async || self.join(group, number).await;
+        self.calls.transfer((group, number, turn), file, call, part, memory, join).await
     }
 
     async fn join(
         &self,
-        membership: &Membership<RealWorld>,
+        group: &Group<RealWorld>,
         number: u64,
-    ) -> Result<Group<RealWorld>, Fault> {
+    ) -> Result<PeerMesh<RealWorld>, Fault> {
         let failed = |error: UserError| Fault::TransferFailed { cause: error.cause };
         let servers = self.instance.read().map_err(failed)?.servers;
-        let ClientId(rank) = membership.rank();
+        let ClientId(rank) = group.rank();
         let member = Member { group: self.number, rank, host: self.host.as_deref() };
         let world = member.listen(&self.instance, &servers).map_err(failed)?;
         let own = world.address().0.into_bytes();
-        let met = membership.gather(&format!("call {number} addresses"), own).await?;
+        let met = group.all_gather_as(&format!("call {number} addresses"), own).await?;
         let addresses: Rc<[Address]> = met
             .into_iter()
             .map(|address| Address(String::from_utf8_lossy(&address).into()))
             .collect();
         // A server that stops now is found before other members miss this one.
-        let timeout = membership.timeout();
+        let timeout = group.timeout();
         let limit = Duration::from_ns(timeout.as_ns() / 4 * 3);
         let client = connect_from(world, &servers, (limit, timeout)).await?;
-        Group::join(client, self.number, membership.rank(), addresses, membership.timeout()).await
+        PeerMesh::join(client, self.number, group.rank(), addresses, group.timeout()).await
     }
 }

@@ -1,11 +1,11 @@
 //! Connecting to servers when they are needed, and letting them reach memory.
 
 use super::faults::server_left;
-use super::servers::{Exposed, say_hello};
+use super::servers::say_hello;
 use super::state::{Client, State};
 use futures_util::future::try_join_all;
 use std::rc::{Rc, Weak};
-use units::{PeerId, ServerId};
+use units::{PeerId, RegionId, ServerId};
 use wire::Fault;
 use world::{Address, NetworkError, World};
 
@@ -59,20 +59,19 @@ impl<W: World> Client<W> {
 
     /// Exposes `memory` to servers: to all connected ones, or to whoever connects if this client
     /// connects on demand.
-    pub(crate) async fn expose_to_servers(&self, memory: &W::Memory) -> Result<Exposed, Fault> {
+    pub(crate) async fn expose_to_servers(&self, memory: &W::Memory) -> Result<RegionId, Fault> {
         let (world, servers) = (self.world(), &self.0.servers);
         if servers.when_needed {
-            return Ok(Exposed { region: world.expose_to_all(memory).await, is_open: true });
+            return Ok(world.expose_to_all(memory).await);
         }
         let region = world.expose(memory, &servers.peers()).await;
-        let region = region.map_err(|error| self.not_exposed(&error))?;
-        Ok(Exposed { region, is_open: false })
+        region.map_err(|error| self.not_exposed(&error))
     }
 
     /// Lets the servers reach `memory`, and waits for none of them: a server that has stopped holds
     /// up nobody here. A message that names the memory comes after it on each connection.
-    pub(crate) async fn expose_at_once(&self, memory: &W::Memory) -> Exposed {
-        Exposed { region: self.world().expose_to_all(memory).await, is_open: true }
+    pub(crate) async fn expose_at_once(&self, memory: &W::Memory) -> RegionId {
+        self.world().expose_to_all(memory).await
     }
 
     fn not_exposed(&self, error: &NetworkError) -> Fault {

@@ -1,282 +1,109 @@
-//! Groups: clients that make collective transfers together.
+//! Groups: clients that make collective calls together, each with its own part of an access.
+//!
+//! A member joins a call at each server of the file, with its part and the region of its memory.
+//! The servers begin when all members have joined, and answer each member. Members exchange no
+//! messages with one another.
 //!
 //! Invariants:
-//! - A member is connected to its partners in agreements, at most twice log2(members). It is
-//!   connected to other members only after a memory was shared among members.
-//! - A fault that ends a group for one member ends it for all of them, with the same fault.
+//! - A member exposes its memory before it joins, and withdraws it before the call ends.
+//! - A call that fails at one server is cancelled at the others, and ends when all have answered.
 
-use super::faults::server_left;
-use super::servers::Exposed;
+use super::faults::unexpected;
+use super::servers::WithdrawnOnDrop;
 use super::state::Client;
-use crate::scale::{LiteMap, SmallVec};
-use futures_util::future::{Either, join, pending, ready, select};
-use futures_util::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
-use policy::Dissemination;
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::pin::pin;
+use crate::collective::call_to_the_end;
+use policy::{Access, OwnPart};
+use std::cell::Cell;
 use std::rc::Rc;
-use units::{ClientId, Duration, Instant, PeerId, RegionId, ServerId};
+use units::{ClientId, Duration, ServerId};
 use wire::{
-    Addresses, ClientKey, Fault, GroupMessage, GroupRoster, Message, PreparedRequest, Request,
+    AllGatherRequest, CallId, CollectiveCall, Fault, FileRecord, JoinRequest, LeaveRequest,
+    MemberRun, RegisterRequest, Reply, Request, TransferName,
 };
-use world::{Address, NetworkError, World};
+use world::{Memory, World};
 
-/// Membership of one client in a group. All members make the same calls in the same order.
+/// Server for all-gathers, and for the counters and locks of groups.
+pub(super) const GROUP_SERVER: ServerId = ServerId(0);
+
+/// Membership of one client in a group.
 pub struct Group<W: World> {
-    client: Client<W>,
-    number: u64,
-    rank: ClientId,
-    /// Addresses of all members, by rank.
-    addresses: Rc<[Address]>,
-    /// Time that this member waits for another to join.
-    timeout: Duration,
-    /// Connections to other members.
-    peers: RefCell<LiteMap<ClientId, PeerId>>,
-    /// Receiver of this member's token, by round of an agreement.
-    recipients: SmallVec<[PeerId; ROUNDS]>,
-    /// Keys of all members, by rank. Only member 0 has them, and names the members to servers.
-    keys: Vec<ClientKey>,
-    agreements: Cell<u64>,
-    /// Number of the next collective, equal at all members.
-    collectives: Cell<u64>,
-    /// Servers to which member 0 has sent the roster; true after the server has acknowledged it.
-    roster_servers: RefCell<BTreeMap<ServerId, bool>>,
+    pub(super) client: Client<W>,
+    pub(super) group: u64,
+    pub(super) rank: ClientId,
+    size: u32,
+    pub(super) timeout: Duration,
+    /// Number of the next collective call, equal at all members.
+    next_call: Cell<u64>,
+    /// Number of the next all-gather.
+    next_gather: Cell<u64>,
+    /// Number of the next lock of this member.
+    pub(super) next_lock: Cell<u64>,
+    /// True after this member has left the group.
+    pub(super) has_left: Rc<Cell<bool>>,
 }
 
-impl<W: World> Drop for Group<W> {
-    /// Closes the connections to the members, so that none waits for this one. The servers forget
-    /// the roster.
-    fn drop(&mut self) {
-        let servers = self.roster_servers.take();
-        if !servers.is_empty() {
-            let (group, members, addresses) = (self.number, Vec::new(), Addresses::default());
-            let nobody = GroupRoster { group, members, addresses };
-            let nobody = Request::RegisterGroup(Box::new(nobody));
-            self.client.notify_servers(servers.into_keys(), &nobody);
-        }
-        for peer in self.client.mailbox().close(self.number) {
-            self.client.world().disconnect(peer);
-        }
-    }
-}
-
-/// Memory of this client that all servers can reach, and the regions of the other members.
-pub struct SharedMemory<W: World> {
-    pub(crate) memory: W::Memory,
-    /// Region of the memory at the servers.
-    pub(crate) region: RegionId,
-    /// Regions of all members at the servers, by rank. Only member 0 has them.
-    pub(crate) at_servers: Vec<Exposed>,
-    /// Regions of all members among the members, by rank, once the memory is shared among them.
-    among: OnceCell<Vec<RegionId>>,
-}
-
-impl<W: World> SharedMemory<W> {
-    /// Returns this client's own memory.
-    pub fn memory(&self) -> &W::Memory {
-        &self.memory
-    }
-
-    /// True when servers need the addresses of the members because some connect on demand. Only
-    /// member 0 knows.
-    pub(crate) fn needs_roster(&self) -> bool {
-        self.at_servers.iter().any(|at| at.is_open)
-    }
-
-    /// Returns the region of a member among the members. Panics unless the memory is shared there.
-    pub(crate) fn region_of(&self, member: ClientId) -> RegionId {
-        let among = self.among.get().expect("two-phase shares memory among members first");
-        among[member.0 as usize]
-    }
-}
-
-/// Receivers of the values of an agreement.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum For {
-    /// Member 0 only. Each value takes one path there.
-    First,
-    /// All members. That is much data in a large group, unless few members bring a value.
-    All,
-}
-
-/// Rounds of an agreement among up to 4,096 members.
-const ROUNDS: usize = 12;
-
-/// Maximum number of servers to which member 0 sends the roster at a time. A roster has 20 bytes
-/// for every member, and there may be hundreds of servers.
-const ROSTER_SENDS_MAX: usize = 64;
-
-/// Pause before another attempt to connect to a member that does not listen yet.
-const CONNECT_PAUSE: Duration = Duration::from_ms(5);
-
-impl<W: World> Group<W> {
-    /// Joins the group `group` as member `rank`. `addresses` has the addresses of all members, by
-    /// rank. The number must be new to all of them.
+impl<W: World> Client<W> {
+    /// Exchanges bytes with other clients that use the same name. Returns the bytes of each, by
+    /// rank. Waits for them at most for `timeout`.
     ///
     /// # Errors
-    /// [`Fault::ClientLeft`] when a partner of this member has not joined within `timeout`. The
-    /// partners that did join wait no longer than their own timeout.
-    pub async fn join(
+    /// [`Fault::MembersMissing`] names those that have brought nothing in time.
+    pub async fn all_gather(
+        &self,
+        name: &str,
+        (rank, size): (ClientId, u32),
+        bytes: Vec<u8>,
+        timeout: Duration,
+    ) -> Result<Vec<Vec<u8>>, Fault> {
+        let (name, timeout_ms) = (name.to_owned(), timeout.as_ms());
+        self.gather(AllGatherRequest { name, group: None, rank, size, timeout_ms, bytes }).await
+    }
+
+    async fn gather(&self, request: AllGatherRequest) -> Result<Vec<Vec<u8>>, Fault> {
+        let size = request.size as usize;
+        match self.call(GROUP_SERVER, Request::AllGather(Box::new(request))).await? {
+            Reply::Gathered(brought) if brought.len() == size => Ok(brought),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+impl<W: World> Group<W> {
+    /// Registers this client at all servers as member `rank` of `size` of the group of this number,
+    /// which must be new and random. A call waits at most for `timeout` for other members.
+    ///
+    /// # Errors
+    /// Faults of the servers.
+    pub async fn register(
         client: Client<W>,
         group: u64,
-        rank: ClientId,
-        addresses: Rc<[Address]>,
+        (rank, size): (ClientId, u32),
         timeout: Duration,
     ) -> Result<Self, Fault> {
-        client.mailbox().open(group)?;
-        let mut joined = Self {
+        let members = vec![(rank, client.key())];
+        let register = Request::Register(Box::new(RegisterRequest { group, size, members }));
+        client.call_servers((0..client.servers()).map(ServerId), &register).await?;
+        Ok(Self {
             client,
-            number: group,
+            group,
             rank,
-            addresses,
+            size,
             timeout,
-            peers: RefCell::default(),
-            recipients: SmallVec::new(),
-            keys: Vec::new(),
-            agreements: Cell::new(0),
-            collectives: Cell::new(0),
-            roster_servers: RefCell::default(),
-        };
-        let ways = joined.dissemination();
-        joined.meet(ways.partners()).await?;
-        joined.recipients = (0..ways.rounds()).map(|round| joined.peer(ways.next(round))).collect();
-        let key = Some(joined.client.key().0);
-        let keys = joined.exchange(For::First, key, None).await?;
-        joined.keys = keys.into_iter().map(ClientKey).collect();
-        // No two groups share numbers of collectives, so that late failure messages are not
-        // mistaken.
-        let number = (rank == ClientId(0)).then(|| joined.client.world().random());
-        let number = joined.exchange(For::All, number, None).await?;
-        joined.collectives.set(number.first().copied().unwrap_or_default());
-        Ok(joined)
+            next_call: Cell::new(0),
+            next_gather: Cell::new(0),
+            next_lock: Cell::new(0),
+            has_left: Rc::default(),
+        })
     }
 
-    fn dissemination(&self) -> Dissemination {
-        Dissemination::new(self.rank, self.size())
-    }
-
-    /// Waits until this member and all of `members` are connected. Connects to each of them even if
-    /// the group is broken: some may get the failure from no other member.
-    async fn meet(&self, members: Vec<ClientId>) -> Result<(), Fault> {
-        let deadline = self.client.world().now() + self.timeout;
-        let lower = members.iter().copied().filter(|member| *member < self.rank);
-        let connected: FuturesUnordered<_> =
-            lower.map(|member| self.unless_broken(self.connect_to(member, deadline))).collect();
-        let all_connected = connected.collect::<()>();
-        join(all_connected, self.unless_broken(self.wait_for(members, deadline))).await;
-        let Some(fault) = self.why_broken() else { return Ok(()) };
-        self.break_off(&fault).await;
-        Err(fault)
-    }
-
-    /// Runs `act`, and breaks the group if it fails.
-    async fn unless_broken(&self, act: impl Future<Output = Result<(), Fault>>) {
-        if let Err(fault) = act.await {
-            self.break_off(&fault).await;
-        }
-    }
-
-    /// Connects to a member and greets it. (Of two members the one of the higher rank connects, and
-    /// the other answers.)
-    async fn connect_to(&self, member: ClientId, deadline: Instant) -> Result<(), Fault> {
-        let peer = self.connect_by(member, deadline).await?;
-        self.client.mailbox().add_member(self.number, member, peer);
-        self.greet(member, peer).await
-    }
-
-    /// Waits until all of `members` have greeted this one, and answers those of higher rank.
-    async fn wait_for(&self, mut members: Vec<ClientId>, deadline: Instant) -> Result<(), Fault> {
-        let mailbox = self.client.mailbox();
-        let mut timeout = pin!(self.client.world().sleep_until(deadline));
-        let mut answers = FuturesUnordered::new();
-        let outcome = loop {
-            let Some(&first) = members.first() else { break Ok(()) };
-            let come = {
-                let come = mailbox.one_joined(self.number, &members, || self.why_broken());
-                let answering = pin!(all_of(&mut answers));
-                match select(pin!(come), select(timeout.as_mut(), answering)).await {
-                    Either::Left((come, _)) => come,
-                    Either::Right(_) => {
-                        let cause = "it did not join in time".to_owned();
-                        Err(Fault::ClientLeft { client: first, cause })
-                    }
-                }
-            };
-            let (member, peer) = match come {
-                Ok(come) => come,
-                Err(fault) => break Err(fault),
-            };
-            members.retain(|waited_for| *waited_for != member);
-            if member > self.rank {
-                answers.push(self.unless_broken(self.greet(member, peer)));
-            }
-        };
-        answers.collect::<()>().await;
-        outcome
-    }
-
-    /// Sends a member the greeting of this one, and the fault of the group if it is broken.
-    async fn greet(&self, member: ClientId, peer: PeerId) -> Result<(), Fault> {
-        self.peers.borrow_mut().insert(member, peer);
-        let join = GroupMessage::Join { group: self.number, client: self.rank };
-        let sent = self.send_to(peer, join).await;
-        if let Some(fault) = self.client.mailbox().broken(self.number) {
-            // The member may have connected too late for the failure notice.
-            let _ = self.send_to(peer, GroupMessage::Broken { fault }).await;
-        }
-        sent.map_err(|error| client_left(member, &error))
-    }
-
-    async fn connect_by(&self, member: ClientId, deadline: Instant) -> Result<PeerId, Fault> {
-        let world = self.client.world();
-        loop {
-            let connected = pin!(world.connect(&self.addresses[member.0 as usize]));
-            match select(connected, pin!(world.sleep_until(deadline))).await {
-                Either::Left((Ok(peer), _)) => return Ok(peer),
-                Either::Left((Err(error), _)) if world.now() >= deadline => {
-                    return Err(client_left(member, &error));
-                }
-                Either::Left((Err(_), _)) => world.sleep(CONNECT_PAUSE).await,
-                // A process that has stopped answers no greeting.
-                Either::Right(_) => {
-                    let cause = "it did not join in time".to_owned();
-                    return Err(Fault::ClientLeft { client: member, cause });
-                }
-            }
-            if let Some(broken) = self.why_broken() {
-                return Err(broken);
-            }
-        }
-    }
-
-    /// Returns the reason why the members cannot agree any more.
-    fn why_broken(&self) -> Option<Fault> {
-        let broken = self.client.mailbox().why_broken(self.number);
-        broken.or_else(|| self.client.0.calls.first_left())
-    }
-
-    /// Waits until a member has propagated a failure, or a server has left.
-    pub(super) async fn until_broken(&self) -> Fault {
-        let mailbox = self.client.mailbox();
-        let left = || self.client.0.calls.first_left();
-        mailbox.until(|| mailbox.broken(self.number).or_else(left)).await
-    }
-
-    /// Number of the group among the groups of this client.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
+    /// Rank of this member.
+    pub fn rank(&self) -> ClientId {
+        self.rank
     }
 
     /// Number of members.
     pub fn size(&self) -> u32 {
-        self.addresses.len() as u32
-    }
-
-    /// Rank of this client in the group.
-    pub fn rank(&self) -> ClientId {
-        self.rank
+        self.size
     }
 
     /// Returns the client itself.
@@ -284,239 +111,102 @@ impl<W: World> Group<W> {
         &self.client
     }
 
-    /// Number of connections to other members.
-    pub fn connections(&self) -> usize {
-        self.peers.borrow().len()
+    /// Maximum time that a call waits for other members.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
     }
 
-    /// Keys of all members, by rank. Empty except at member 0.
-    pub(crate) fn keys(&self) -> &[ClientKey] {
-        &self.keys
+    /// Exchanges bytes with the other members (an all-gather). Collective.
+    ///
+    /// # Errors
+    /// As [`Client::all_gather`].
+    pub async fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Fault> {
+        self.all_gather_as(&self.begin_all_gather(), bytes).await
     }
 
-    /// Returns the connection to a member. Panics when there is none.
-    pub(crate) fn peer(&self, member: ClientId) -> PeerId {
-        let peer = self.peers.borrow().get(&member).copied();
-        peer.unwrap_or_else(|| panic!("{} is not connected to {member}", self.rank))
+    /// Takes the name of an all-gather. Members must take names in the same order.
+    pub fn begin_all_gather(&self) -> String {
+        let number = self.next_gather.replace(self.next_gather.get() + 1);
+        format!("all-gather {number}")
     }
 
-    /// Takes the number of the collective that begins now, equal at all members.
-    pub(crate) fn next_collective(&self) -> u64 {
-        let number = self.collectives.get();
-        self.collectives.set(number.wrapping_add(1));
-        number
+    /// [`Group::all_gather`] under a name of the members' own.
+    ///
+    /// # Errors
+    /// As [`Client::all_gather`].
+    pub async fn all_gather_as(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Fault> {
+        let (name, group, timeout_ms) = (name.to_owned(), Some(self.group), self.timeout.as_ms());
+        let (rank, size) = (self.rank, self.size);
+        let request = AllGatherRequest { name, group, rank, size, timeout_ms, bytes };
+        self.client.gather(request).await
     }
 
-    /// Exposes `memory` to all servers, connected or not. Collective. It is costly, so share a
-    /// memory once and use it often.
-    pub async fn share(&self, memory: W::Memory) -> Result<SharedMemory<W>, Fault> {
-        let exposed = self.client.expose_to_servers(&memory).await;
-        let own = exposed.as_ref().ok().copied();
-        let named = self.name(exposed.map(Exposed::encode), For::First).await;
-        if let (Err(_), Some(own)) = (&named, own) {
-            self.client.world().withdraw(own.region).await;
-        }
-        let (own, all) = named?;
-        let at_servers = all.into_iter().map(Exposed::decode).collect();
-        let region = Exposed::decode(own).region;
-        Ok(SharedMemory { memory, region, at_servers, among: OnceCell::new() })
+    /// Takes the number of a collective call. Members must take numbers in the same order; the
+    /// calls themselves may be active at the same time.
+    pub fn begin_call(&self) -> u64 {
+        self.next_call.replace(self.next_call.get() + 1)
     }
 
-    /// Takes part in a [`Group::share`] of the other members with a fault instead of memory. All
-    /// members return it, or another of several.
-    pub(crate) async fn share_fault(&self, fault: Fault) -> Fault {
-        let named = self.name(Err(fault.clone()), For::First).await;
-        named.err().unwrap_or(fault)
-    }
-
-    /// Exposes the memory to all other members too, which connects all pairs of members.
-    /// Collective. Returns at once the second time. The first two-phase transfer calls it if
-    /// needed.
-    pub async fn share_among_members(&self, shared: &SharedMemory<W>) -> Result<(), Fault> {
-        if shared.among.get().is_some() {
-            return Ok(());
-        }
-        // The timeout of a member begins when all are here.
-        self.barrier().await?;
-        let unmet =
-            |member: &ClientId| *member != self.rank && !self.peers.borrow().contains_key(member);
-        self.meet((0..self.size()).map(ClientId).filter(unmet).collect()).await?;
-        let members: Vec<PeerId> = self.peers.borrow().values().copied().collect();
-        let exposed = match self.client.world().expose(&shared.memory, &members).await {
-            Ok(region) => Ok(region),
-            Err(error) => Err(self.fault_of(&error).await),
-        };
-        let own = exposed.as_ref().ok().copied();
-        let named = self.name(exposed.map(|region| region.0), For::All).await;
-        if let (Err(_), Some(region)) = (&named, own) {
-            self.client.world().withdraw(region).await;
-        }
-        let (_, regions) = named?;
-        shared.among.get_or_init(|| regions.into_iter().map(RegionId).collect());
-        Ok(())
-    }
-
-    /// Exchanges the regions of an exposed memory. Returns this member's region and all others.
-    async fn name(&self, exposed: Result<u64, Fault>, whom: For) -> Result<(u64, Vec<u64>), Fault> {
-        let own = exposed.as_ref().copied().unwrap_or(u64::MAX);
-        let names = self.exchange(whom, Some(own), exposed.err()).await?;
-        Ok((own, names))
-    }
-
-    /// Ends [`Group::share`] and returns the memory. Collective: a member answers the withdrawals
-    /// of the others only while it is in a call, so none returns before all are done.
-    pub async fn unshare(&self, shared: SharedMemory<W>) -> W::Memory {
-        self.client.world().withdraw(shared.region).await;
-        if shared.among.get().is_some() {
-            self.client.world().withdraw(shared.region_of(self.rank)).await;
-        }
-        // In a broken group there is no member to wait for.
-        let _ = self.barrier().await;
-        shared.memory
-    }
-
-    /// Waits until all members are here.
-    pub async fn barrier(&self) -> Result<(), Fault> {
-        self.agree(Ok(())).await
-    }
-
-    /// Waits until all members are here. All of them return the same fault if any brings one.
-    pub async fn agree(&self, own: Result<(), Fault>) -> Result<(), Fault> {
-        self.exchange(For::All, None, own.err()).await.map(|_| ())
-    }
-
-    /// Returns every member's value, by rank, at member 0, and nothing at the others. Collective.
-    pub async fn gather(&self, own: u64) -> Result<Vec<u64>, Fault> {
-        self.exchange(For::First, Some(own), None).await
-    }
-
-    /// Sends the group roster to those of some servers that lack it, if they may have to connect to
-    /// members. Member 0 calls it.
-    pub(crate) async fn send_roster(
+    /// Transfers this member's part between the file and `memory`, together with all members, as
+    /// the call `number` of [`Group::begin_call`]. The file must be open and, for a write, as
+    /// long as the part. A member that cannot take part passes the fault, so that no other waits
+    /// for it. Returns the number of bytes that the servers have moved for all members.
+    ///
+    /// # Errors
+    /// Faults of the servers; every member's call ends with the same one. Among them is
+    /// [`Fault::BadAccess`] for a part that does not fit the file or the memory.
+    pub async fn transfer(
         &self,
-        servers: impl Iterator<Item = ServerId>,
-        memory: &SharedMemory<W>,
-    ) -> Result<(), Fault> {
-        if !memory.needs_roster() {
-            return Ok(());
-        }
-        let new: Vec<ServerId> = servers
-            .filter(|server| self.roster_servers.borrow().get(server) != Some(&true))
-            .collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        let members = self.addresses.iter().zip(&memory.at_servers);
-        let addresses = members.map(|(address, at)| if at.is_open { &address.0 } else { "" });
-        let (members, addresses) = (self.keys.clone(), addresses.collect());
-        let roster = GroupRoster { group: self.number, members, addresses };
-        let request = Request::RegisterGroup(Box::new(roster));
-        self.roster_servers.borrow_mut().extend(new.iter().map(|server| (*server, false)));
-        let request = PreparedRequest::new(&request);
-        let calls = new.iter().map(|server| self.client.call_prepared(*server, &request));
-        let answers = stream::iter(calls).buffer_unordered(ROSTER_SENDS_MAX);
-        answers.try_for_each(|_| ready(Ok(()))).await?;
-        self.roster_servers.borrow_mut().extend(new.iter().map(|server| (*server, true)));
-        Ok(())
+        number: u64,
+        file: &FileRecord,
+        call: CollectiveCall,
+        part: Result<OwnPart, Fault>,
+        memory: &W::Memory,
+    ) -> Result<u64, Fault> {
+        let part = part.and_then(|part| {
+            check(&part, self.rank, file, memory.length())?;
+            Ok(part)
+        });
+        let region = self.client.expose_at_once(memory).await;
+        let id = CallId { group: self.group, number };
+        let request = Request::Join(Box::new(JoinRequest {
+            call: id,
+            parameters: call,
+            members: MemberRun::of([(self.rank, region)]),
+            access: part.map(|part| Access::Parts(vec![part])),
+            timeout_ms: self.timeout.as_ms(),
+        }));
+        let servers: Vec<ServerId> = file.servers().collect();
+        let withdrawn_if_dropped = WithdrawnOnDrop { world: self.client.world(), region };
+        let name = TransferName::Call(id);
+        let moved = call_to_the_end(&self.client, &servers, &request, name).await;
+        std::mem::forget(withdrawn_if_dropped);
+        self.client.world().withdraw(region).await;
+        moved
     }
 
-    /// Sends the other members that this one is done, so that its departure is no failure.
-    pub async fn leave(self) {
-        // After a failure, the members get its reason first.
-        self.client.mailbox().until_notified(self.number).await;
-        let peers: Vec<PeerId> = self.peers.borrow().values().copied().collect();
-        for peer in peers {
-            // A member that has left needs no message.
-            let _ = self.send_to(peer, GroupMessage::Leave).await;
-        }
-    }
-
-    /// Runs one agreement by [`Dissemination`]. Returns the values by rank at their receivers. A
-    /// member that cannot go on propagates the failure to its partners.
-    async fn exchange(
-        &self,
-        whom: For,
-        own: Option<u64>,
-        fault: Option<Fault>,
-    ) -> Result<Vec<u64>, Fault> {
-        match self.disseminate(whom, own, fault).await {
-            Ok((_, Some(fault))) => Err(fault),
-            Ok((values, None)) => Ok(values),
-            Err(broken) => {
-                self.break_off(&broken).await;
-                Err(broken)
-            }
-        }
-    }
-
-    /// Returns the values for this member by rank and the common fault, or fails with the reason
-    /// why there is no agreement.
-    async fn disseminate(
-        &self,
-        whom: For,
-        own: Option<u64>,
-        mut fault: Option<Fault>,
-    ) -> Result<(Vec<u64>, Option<Fault>), Fault> {
-        let mailbox = self.client.mailbox();
-        if let Some(broken) = self.why_broken() {
-            return Err(broken);
-        }
-        let number = self.agreements.get();
-        self.agreements.set(number + 1);
-        let ways = self.dissemination();
-        let mut known = BTreeMap::from_iter(own.map(|value| (self.rank, value)));
-        for round in 0..ways.rounds() {
-            let values = match whom {
-                For::All => known.clone(),
-                For::First if ways.round_to_first() == Some(round) => std::mem::take(&mut known),
-                For::First => BTreeMap::new(),
-            };
-            let values = values.into_iter().collect();
-            let token = GroupMessage::Agree { number, round, values, fault: fault.clone() };
-            if let Err(error) = self.send_to(self.recipients[round as usize], token).await {
-                return Err(self.fault_of(&error).await);
-            }
-            let server_left = || self.client.0.calls.first_left();
-            let awaited = (number, round, ways.last(round));
-            let heard = mailbox.token(self.number, awaited, server_left).await?;
-            known.extend(heard.values);
-            fault = [fault, heard.fault].into_iter().flatten().min();
-        }
-        Ok((known.into_values().collect(), fault))
-    }
-
-    /// Propagates a failure to all partners, unless this member has done so before. Returns when
-    /// all notices are sent. Otherwise a partner might see this member leave without the reason.
-    async fn break_off(&self, fault: &Fault) {
-        let mailbox = self.client.mailbox();
-        self.client.0.propagate_failure(mailbox.give_up(self.number, fault));
-        mailbox.until_notified(self.number).await;
-    }
-
-    async fn send_to(&self, peer: PeerId, message: GroupMessage) -> Result<(), NetworkError> {
-        let header = wire::encode(&Message::Group(message));
-        self.client.world().send(peer, world::Message::new(header)).await
-    }
-
-    /// Returns the fault of a broken connection. A member that has left may have sent a reason just
-    /// before. That reason counts, because it names the first one that left.
-    async fn fault_of(&self, error: &NetworkError) -> Fault {
-        let NetworkError::Departed { peer, .. } = error else {
-            return Fault::TransferFailed { cause: error.to_string() };
-        };
-        match self.client.server_at(*peer) {
-            Some(server) => server_left(server, error),
-            None => self.client.mailbox().until_broken(self.number).await,
-        }
+    /// Sends the servers that this member makes no further call. They release its locks.
+    pub fn leave(&self) {
+        self.has_left.set(true);
+        let leave = LeaveRequest { group: self.group, first: self.rank, count: 1 };
+        let servers = (0..self.client.servers()).map(ServerId);
+        self.client.notify_servers(servers, &Request::Leave(leave));
     }
 }
 
-/// Drives all futures, then stays pending.
-async fn all_of(acts: &mut FuturesUnordered<impl Future<Output = ()>>) -> Infallible {
-    while acts.next().await.is_some() {}
-    pending().await
-}
-
-fn client_left(client: ClientId, error: &NetworkError) -> Fault {
-    Fault::ClientLeft { client, cause: error.to_string() }
+/// Checks a part and the memory for it, before anything moves.
+fn check(
+    part: &OwnPart,
+    rank: ClientId,
+    file: &FileRecord,
+    memory_bytes: u64,
+) -> Result<(), Fault> {
+    let checked = part.validate(rank, file.bytes);
+    checked.map_err(|error| Fault::BadAccess { cause: error.to_string() })?;
+    let needed = part.memory_bytes();
+    if memory_bytes < needed {
+        let cause = format!("it needs {needed} bytes of memory and has {memory_bytes}");
+        return Err(Fault::BadAccess { cause });
+    }
+    Ok(())
 }

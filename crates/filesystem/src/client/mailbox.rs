@@ -30,8 +30,6 @@ struct State {
     /// Latest groups that were broken when this client left them, or whose members left before this
     /// client joined, with the reason. Late members get it.
     ended: VecDeque<(u64, Fault)>,
-    /// Collectives in which this client takes part, with the fault if one has failed.
-    collectives: BTreeMap<u64, Option<Fault>>,
 }
 
 /// State of one group.
@@ -250,20 +248,6 @@ impl Mailbox {
         });
         owing.collect()
     }
-
-    /// Keeps failure messages of servers about a collective, as long as the returned value lives.
-    pub(crate) fn expect_collective(&self, number: u64) -> Expected<'_> {
-        self.state.borrow_mut().collectives.insert(number, None);
-        Expected { mailbox: self, number }
-    }
-
-    /// Notes the failure of a collective that a server has reported.
-    pub(crate) fn collective_failed(&self, number: u64, fault: Fault) {
-        if let Some(failure) = self.state.borrow_mut().collectives.get_mut(&number) {
-            failure.get_or_insert(fault);
-        }
-        self.changed.notify();
-    }
 }
 
 impl State {
@@ -395,30 +379,5 @@ impl<'a> Awaited<'a> {
 impl Drop for Awaited<'_> {
     fn drop(&mut self) {
         self.set(None);
-    }
-}
-
-/// Guard of a collective whose failures are kept.
-pub(crate) struct Expected<'a> {
-    mailbox: &'a Mailbox,
-    number: u64,
-}
-
-impl Expected<'_> {
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Waits until a server reports that the collective has failed. That may never happen.
-    pub(crate) async fn failure(&self) -> Fault {
-        let mailbox = self.mailbox;
-        let failure = || mailbox.state.borrow().collectives.get(&self.number).cloned().flatten();
-        mailbox.changed.until(failure).await
-    }
-}
-
-impl Drop for Expected<'_> {
-    fn drop(&mut self) {
-        self.mailbox.state.borrow_mut().collectives.remove(&self.number);
     }
 }

@@ -1,7 +1,7 @@
 //! Counter and range locks of a group, for one member. No other member takes part in a request.
 
 use super::faults::unexpected;
-use super::rendezvous::{MEETING_PLACE, Membership};
+use super::group::{GROUP_SERVER, Group};
 use super::state::Client;
 use policy::LockKind;
 use std::cell::Cell;
@@ -22,7 +22,7 @@ pub struct RangeLock<W: World> {
     has_left: Rc<Cell<bool>>,
 }
 
-impl<W: World> Membership<W> {
+impl<W: World> Group<W> {
     /// Adds to the counter of the group, which begins at 0. Returns the value before.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl<W: World> Membership<W> {
 
     async fn count(&self, change: CounterChange) -> Result<u64, Fault> {
         let request = CounterRequest { group: self.group, rank: self.rank, change };
-        match self.client.call(MEETING_PLACE, Request::Counter(request)).await? {
+        match self.client.call(GROUP_SERVER, Request::Counter(request)).await? {
             Reply::Counter { before } => Ok(before),
             other => Err(unexpected(&other)),
         }
@@ -81,7 +81,7 @@ impl<W: World> Membership<W> {
         let (group, rank, timeout_ms) = (self.group, self.rank, self.timeout.as_ms());
         let ByteRange { start, end } = range;
         let request = LockRequest { group, rank, number, kind, start, end, timeout_ms };
-        match self.client.call(MEETING_PLACE, Request::Lock(request)).await {
+        match self.client.call(GROUP_SERVER, Request::Lock(request)).await {
             Ok(Reply::Done) => Ok(lock),
             Ok(other) => Err(unexpected(&other)),
             Err(fault) => {
@@ -102,7 +102,7 @@ impl<W: World> RangeLock<W> {
         if self.has_left.get() {
             return Ok(());
         }
-        let answer = self.client.call(MEETING_PLACE, self.request()).await;
+        let answer = self.client.call(GROUP_SERVER, self.request()).await;
         self.may_be_known = false;
         match answer? {
             Reply::Done => Ok(()),
@@ -119,7 +119,7 @@ impl<W: World> RangeLock<W> {
 impl<W: World> Drop for RangeLock<W> {
     fn drop(&mut self) {
         if self.may_be_known && !self.has_left.get() {
-            self.client.notify_servers(std::iter::once(MEETING_PLACE), &self.request());
+            self.client.notify_servers(std::iter::once(GROUP_SERVER), &self.request());
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Collectives in which members exchange data with one another: for the strategies that are not
-//! directed by the servers of a rendezvous.
+//! directed by the servers.
 //!
 //! Invariants:
 //! - Members connect to one another at their first such call.
 //! - Such calls of a group run one after the other, in the order in which they were made.
 
 use super::group::Group;
-use super::rendezvous::Membership;
+use super::peer_mesh::PeerMesh;
 use super::state::Client;
 use crate::collective::{Strategy, Transfer};
 use crate::signal::Signal;
@@ -17,12 +17,12 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
 use units::Run;
-use wire::{Fault, FileRecord, MEETING_BYTES_MAX};
+use wire::{Fault, FileRecord, GATHER_BYTES_MAX};
 use world::{Memory, World};
 
 /// The members of a group as they know one another.
 pub struct Peers<W: World> {
-    joined: RefCell<Option<Rc<Group<W>>>>,
+    joined: RefCell<Option<Rc<PeerMesh<W>>>>,
     turns: Rc<Turns>,
     staged_bytes_max: u64,
 }
@@ -83,27 +83,27 @@ impl<W: World> Peers<W> {
     /// Every member gets the same fault.
     pub async fn transfer(
         &self,
-        (membership, number, turn): (&Membership<W>, u64, PeerTurn),
+        (group, number, turn): (&Group<W>, u64, PeerTurn),
         file: &FileRecord,
         call: PeerCall,
         part: Result<OwnPart, Fault>,
         memory: &W::Memory,
-        join: impl AsyncFnOnce() -> Result<Group<W>, Fault>,
+        join: impl AsyncFnOnce() -> Result<PeerMesh<W>, Fault>,
     ) -> Result<u64, Fault> {
         turn.comes().await;
-        let exchanged = pin!(exchange_parts(membership, number, &call, &part));
+        let exchanged = pin!(exchange_parts(group, number, &call, &part));
         // A member that has met a failure of the group does not come.
         let parts = match select(exchanged, pin!(self.until_broken())).await {
             Either::Left((parts, _)) => parts?,
             Either::Right((fault, _)) => return Err(fault),
         };
-        let group = self.group(join).await?;
-        let own = membership.rank();
+        let mesh = self.mesh(join).await?;
+        let own = group.rank();
         // All members know the file as it is after the last has made it longer.
-        let record = match open_as_it_is(group.client(), &file.name).await {
+        let record = match open_as_it_is(mesh.client(), &file.name).await {
             Ok(record) => record,
             // The others wait for this member in the next step.
-            Err(fault) => return Err(group.share_fault(fault).await),
+            Err(fault) => return Err(mesh.share_fault(fault).await),
         };
         let PeerCall { strategy, direction, order, outstanding_per_disk, node_group_size, sync } =
             call;
@@ -122,16 +122,16 @@ impl<W: World> Peers<W> {
         let is_staged = direction == Direction::Read
             && strategy == Strategy::TwoPhase
             && (1..=self.staged_bytes_max).contains(&memory.length());
-        let staged = is_staged.then(|| group.client().world().memory(memory.length()));
-        let shared = group.share(staged.as_ref().unwrap_or(memory).clone()).await?;
+        let staged = is_staged.then(|| mesh.client().world().memory(memory.length()));
+        let shared = mesh.share(staged.as_ref().unwrap_or(memory).clone()).await?;
         let mut moved = Ok(());
         if strategy == Strategy::TwoPhase {
-            moved = group.share_among_members(&shared).await;
+            moved = mesh.share_among_members(&shared).await;
         }
         if moved.is_ok() {
-            moved = group.transfer(&transfer, &shared).await;
+            moved = mesh.transfer(&transfer, &shared).await;
         }
-        group.unshare(shared).await;
+        mesh.unshare(shared).await;
         if let (Some(staged), Ok(())) = (staged, &moved) {
             let pieces = transfer.access.pieces(own, transfer.access.extent_of(own));
             let runs: Vec<Run> = pieces.map(|piece| piece.memory_side()).collect();
@@ -143,7 +143,7 @@ impl<W: World> Peers<W> {
                 false => memory.scatter(&runs, &staged.gather(&runs)),
             }
         }
-        let closed = group.client().close(&transfer.file).await;
+        let closed = mesh.client().close(&transfer.file).await;
         // When both failed, the transfer says why.
         moved.and(closed).map(|()| bytes)
     }
@@ -152,16 +152,16 @@ impl<W: World> Peers<W> {
     async fn until_broken(&self) -> Fault {
         let joined = self.joined.borrow().clone();
         match joined {
-            Some(group) => group.until_broken().await,
+            Some(mesh) => mesh.until_broken().await,
             None => pending().await,
         }
     }
 
-    /// The group, which its members join now if they have not.
-    async fn group(
+    /// The mesh, which the members join now if they have not.
+    async fn mesh(
         &self,
-        join: impl AsyncFnOnce() -> Result<Group<W>, Fault>,
-    ) -> Result<Rc<Group<W>>, Fault> {
+        join: impl AsyncFnOnce() -> Result<PeerMesh<W>, Fault>,
+    ) -> Result<Rc<PeerMesh<W>>, Fault> {
         if let Some(joined) = &*self.joined.borrow() {
             return Ok(Rc::clone(joined));
         }
@@ -210,26 +210,26 @@ async fn open_as_it_is<W: World>(client: &Client<W>, name: &str) -> Result<FileR
 
 /// The part of every member, by rank; or why one of them cannot take part, or is in another call.
 async fn exchange_parts<W: World>(
-    membership: &Membership<W>,
+    group: &Group<W>,
     number: u64,
     call: &PeerCall,
     own: &Result<OwnPart, Fault>,
 ) -> Result<Vec<OwnPart>, Fault> {
     let bytes = wire::encode_record(own);
     let head = wire::encode_record(&(bytes.len() as u64, call.description()));
-    let heads = membership.gather(&format!("call {number} lengths"), head).await?;
+    let heads = group.all_gather_as(&format!("call {number} lengths"), head).await?;
     let decoded = heads.iter().map(|head| wire::decode_record::<(u64, String)>(head));
     let heads = decoded.collect::<Result<Vec<_>, _>>();
     let heads = heads.map_err(|error| Fault::BadRequest { cause: error.to_string() })?;
     check_same(&heads)?;
     let most = heads.iter().map(|(length, _)| *length).max().unwrap_or(0);
-    let rounds = most.div_ceil(MEETING_BYTES_MAX as u64);
-    let mut whole = vec![Vec::new(); membership.size() as usize];
+    let rounds = most.div_ceil(GATHER_BYTES_MAX as u64);
+    let mut whole = vec![Vec::new(); group.size() as usize];
     for round in 0..rounds as usize {
-        let start = (round * MEETING_BYTES_MAX).min(bytes.len());
-        let end = (start + MEETING_BYTES_MAX).min(bytes.len());
+        let start = (round * GATHER_BYTES_MAX).min(bytes.len());
+        let end = (start + GATHER_BYTES_MAX).min(bytes.len());
         let some = bytes[start..end].to_vec();
-        let met = membership.gather(&format!("call {number} parts {round}"), some).await?;
+        let met = group.all_gather_as(&format!("call {number} parts {round}"), some).await?;
         whole.iter_mut().zip(met).for_each(|(all, some)| all.extend(some));
     }
     let decode = |bytes: Vec<u8>| {

@@ -54,7 +54,7 @@ impl<W: World> BufferPool<W> {
         let too_large = || Fault::BadRequest { cause: "a pool must fit in memory".to_owned() };
         let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or_else(too_large)?;
         let memory = client.world().memory(bytes);
-        let region = client.expose_to_servers(&memory).await?.region;
+        let region = client.expose_to_servers(&memory).await?;
         let mut free = RangeSet::new();
         free.insert(ByteRange::at(0, bytes));
         let (client, free) = (client.clone(), RefCell::new(free));

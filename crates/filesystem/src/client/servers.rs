@@ -87,37 +87,16 @@ pub(super) async fn say_hello<W: World>(
     world.send(peer, world::Message::new(hello)).await
 }
 
-/// Memory that servers can reach.
-#[derive(Clone, Copy)]
-pub(crate) struct Exposed {
-    /// Region of the memory.
-    pub(crate) region: RegionId,
-    /// True when the region is open to whoever connects to its owner.
-    pub(crate) is_open: bool,
-}
-
 /// Withdraws a memory when a transfer is dropped before its end. Forgotten where the withdrawal is
 /// waited for.
 pub(crate) struct WithdrawnOnDrop<'a, W: World> {
     pub(crate) world: &'a W,
-    pub(crate) exposed: Exposed,
+    pub(crate) region: RegionId,
 }
 
 impl<W: World> Drop for WithdrawnOnDrop<'_, W> {
     fn drop(&mut self) {
         // It begins at once; nobody waits for its end.
-        drop(self.world.withdraw(self.exposed.region));
-    }
-}
-
-impl Exposed {
-    /// Encodes it as one number, for an agreement.
-    pub(super) fn encode(self) -> u64 {
-        self.region.0 << 1 | u64::from(self.is_open)
-    }
-
-    /// Decodes the number of [`Exposed::encode`].
-    pub(super) fn decode(number: u64) -> Self {
-        Self { region: RegionId(number >> 1), is_open: number & 1 == 1 }
+        drop(self.world.withdraw(self.region));
     }
 }

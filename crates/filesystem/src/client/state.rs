@@ -112,9 +112,7 @@ impl<W: World> Client<W> {
 
     /// Makes a client that connects to a server on demand. With thousands of clients and hundreds
     /// of servers, most pairs never need a connection. The client may use a file that another
-    /// client has open ([`Client::open_beside`]). Servers that direct a transfer connect to it. So
-    /// it must listen at the address that its group lists, and its memory is open to whoever
-    /// connects.
+    /// client has open ([`Client::open_beside`]). Its memory is open to whoever connects.
     pub fn connecting_when_needed(
         world: W,
         servers: impl Into<Rc<[Address]>>,
@@ -198,9 +196,6 @@ impl<W: World> State<W> {
                     self.line_arrives(line, body.is_some());
                 }
                 self.calls.answered(id, Answer::of(result, body));
-            }
-            Ok(Message::CollectiveFailed { collective, fault }) if is_server() => {
-                self.mailbox.collective_failed(collective, fault);
             }
             Ok(Message::Group(message)) => {
                 self.propagate_failure(self.mailbox.accept(from, message))

@@ -1,35 +1,38 @@
 //! One request to several servers. No server works on it after the call has ended.
 
-use crate::client::Client;
-use futures_util::future::join_all;
+use crate::client::{Client, unexpected};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use units::ServerId;
-use wire::{Fault, PreparedRequest, Request};
+use wire::{Fault, PreparedRequest, Reply, Request, TransferName};
 use world::World;
 
 /// Sends servers one request and waits until all have ended, so that no data arrives in a memory
-/// later. When one fails, sends the others a cancellation of the transfer `number`. Returns the
-/// first fault.
-pub(super) async fn call_to_the_end<W: World>(
+/// later. Returns the number of bytes that they have moved. When one fails, sends the others a
+/// cancellation of the transfer, and returns the most exact fault.
+pub(crate) async fn call_to_the_end<W: World>(
     client: &Client<W>,
     servers: &[ServerId],
     request: &Request,
-    number: u64,
-) -> Result<(), Fault> {
+    transfer: TransferName,
+) -> Result<u64, Fault> {
     let request = PreparedRequest::new(request);
     let calls = servers.iter().map(|server| client.call_prepared(*server, &request));
     let mut calls: FuturesUnordered<_> = calls.collect();
-    let mut outcome = Ok(());
-    while let Some(ended) = calls.next().await {
-        if let Err(fault) = ended
-            && outcome.is_ok()
-        {
-            outcome = Err(fault);
-            let cancel = Request::Cancel { collective: number };
-            let cancels = servers.iter().map(|server| client.call(*server, cancel.clone()));
-            // A server that cannot be reached has left, and its call ends for that reason.
-            join_all(cancels).await;
+    let (mut bytes, mut failure) = (0, None);
+    while let Some(answer) = calls.next().await {
+        let fault = match answer {
+            Ok(Reply::Moved { bytes: moved }) => {
+                bytes += moved;
+                continue;
+            }
+            Ok(other) => unexpected(&other),
+            Err(fault) => fault,
+        };
+        if failure.is_none() {
+            client.notify_servers(servers.iter().copied(), &Request::Cancel(transfer));
         }
+        // Servers that were asked to cancel have a less exact fault than the one that failed.
+        failure = Some(failure.map_or(fault.clone(), |first: Fault| first.min(fault)));
     }
-    outcome
+    failure.map_or(Ok(bytes), Err)
 }

@@ -4,13 +4,13 @@ use super::access_checks::{check_access, check_client};
 use super::strategy::Strategy;
 use super::transfer::Transfer;
 use super::{caching, disk_directed, global_barrier, node_grouping, noncollective, two_phase};
-use crate::client::{Group, SharedMemory};
+use crate::client::{PeerMesh, SharedMemory};
 use policy::{Access, Direction, ListEntry};
 use units::{ClientId, ServerId};
 use wire::Fault;
 use world::{Memory, World};
 
-impl<W: World> Group<W> {
+impl<W: World> PeerMesh<W> {
     /// Transfers data between the file and every member's shared memory. Collective: returns when
     /// all of it is done, or the same fault to all members.
     pub async fn transfer(
@@ -19,12 +19,11 @@ impl<W: World> Group<W> {
         memory: &SharedMemory<W>,
     ) -> Result<(), Fault> {
         let collective = self.next_collective();
-        let expected = self.client().mailbox().expect_collective(collective);
         // Barrier of every strategy: from here on all memory is ready. It carries the fault that a
         // member finds in its own part, so that no member begins without the others.
         let mut checked = self.check(transfer, memory);
         if checked.is_ok() {
-            checked = self.reach(transfer, memory).await;
+            checked = self.reach(transfer).await;
         }
         if checked.is_ok() && transfer.sync && transfer.direction == Direction::Write {
             checked = self.client().keep_owed_size(&transfer.file).await;
@@ -34,7 +33,7 @@ impl<W: World> Group<W> {
             Strategy::Caching => caching::client::transfer(self, transfer, memory).await,
             Strategy::TwoPhase => two_phase::client::transfer(self, transfer, memory).await,
             Strategy::DiskDirected => {
-                disk_directed::client::transfer(self, transfer, memory, &expected).await
+                disk_directed::client::transfer(self, transfer, memory, collective).await
             }
             Strategy::Noncollective => {
                 noncollective::client::transfer(self, transfer, memory, collective).await
@@ -49,18 +48,20 @@ impl<W: World> Group<W> {
     }
 
     /// Connects this member to the servers of its part of a transfer, unless it is connected to all
-    /// servers. For servers that direct a transfer, member 0 sends the roster. A transfer does this
-    /// itself; call it before to keep it out of a timed region.
+    /// servers. With servers that direct the transfer, member 0 registers all members. A transfer
+    /// does this itself; call it before to keep it out of a timed region.
     ///
     /// # Errors
     /// [`Fault::ServerLeft`] when a server cannot be reached, [`Fault::BadAccess`] for an invalid
     /// access. The other members do not learn of it.
-    pub async fn reach(&self, transfer: &Transfer, memory: &SharedMemory<W>) -> Result<(), Fault> {
+    pub async fn reach(&self, transfer: &Transfer) -> Result<(), Fault> {
         check_access(transfer.direction, &transfer.access, transfer.file.bytes)?;
         check_client(self.rank(), &transfer.access)?;
         self.client().reach(|| self.servers_for(transfer)).await?;
-        match transfer.strategy {
-            Strategy::DiskDirected => self.send_roster(transfer.file.servers(), memory).await,
+        match (transfer.strategy, self.rank()) {
+            (Strategy::DiskDirected, ClientId(0)) => {
+                self.register_at(transfer.file.servers()).await
+            }
             _ => Ok(()),
         }
     }
@@ -76,12 +77,12 @@ impl<W: World> Group<W> {
                 let all = Some(own).filter(|own| own.length > 0).into_iter().collect();
                 Access::List(vec![all]).servers_of(ClientId(0), &file.stripe)
             }
-            // Servers that direct a transfer connect to the members.
-            Strategy::DiskDirected => match self.rank() {
-                ClientId(0) => return file.servers().collect(),
-                _ => return Vec::new(),
-            },
-            Strategy::Caching
+            // It joins the call for all.
+            Strategy::DiskDirected if self.rank() == ClientId(0) => {
+                return file.servers().collect();
+            }
+            Strategy::DiskDirected
+            | Strategy::Caching
             | Strategy::Noncollective
             | Strategy::GlobalBarrier
             | Strategy::NodeGrouping => access.servers_of(self.rank(), &file.stripe),

@@ -15,6 +15,7 @@ mod strategy;
 mod transfer;
 pub(crate) mod two_phase;
 
+pub(crate) use call_servers::call_to_the_end;
 pub use noncollective::Part;
 pub use strategy::Strategy;
 pub use transfer::Transfer;

@@ -10,8 +10,6 @@
 //! - [`start`], [`frequent_header`], and inlining in [`Table`] and [`NumberedQueue`]: a request is
 //!   neither moved nor searched for. Without them, requests of 8 bytes take 5 % more time (writes)
 //!   to 9 % (reads).
-//! - [`RosterCache`]: servers of one process share equal rosters. Without it, 4096 clients and 512
-//!   servers need 122 MB instead of 80 MB, and no more time.
 //! - [`rare`]: rare work does not enlarge the future of a request. Not measured.
 //!
 //! Figures compare release builds by the least processor time of many runs on two busy cores, 25
@@ -20,7 +18,6 @@
 mod frequent_header;
 mod futures;
 mod numbered_queue;
-mod roster_cache;
 mod small_map;
 mod table;
 
@@ -28,7 +25,6 @@ pub(crate) use frequent_header::frequent_header;
 pub(crate) use futures::{rare, start};
 pub(crate) use litemap::LiteMap;
 pub(crate) use numbered_queue::NumberedQueue;
-pub use roster_cache::RosterCache;
 pub(crate) use small_map::SmallMap;
 pub(crate) use smallvec::SmallVec;
 pub(crate) use table::Table;

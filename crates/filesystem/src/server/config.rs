@@ -1,7 +1,6 @@
 //! Parameters of a server.
 
 use crate::Costs;
-use crate::scale::RosterCache;
 use policy::ReplacementPolicies;
 use units::ServerId;
 
@@ -31,6 +30,4 @@ pub struct ServerConfig {
     pub costs: Costs,
     /// Replacement policies that files may choose.
     pub policies: ReplacementPolicies,
-    /// Group rosters that this server shares with others of its process.
-    pub rosters: RosterCache,
 }

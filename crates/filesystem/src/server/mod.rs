@@ -7,10 +7,9 @@
 //! | `state.rs` | its state and what all requests use |
 //! | `requests.rs`, `answer.rs`, `faults.rs` | one request and its answer |
 //! | `liveness.rs` | pings of clients that others wait for |
-//! | `rendezvous.rs`, `member_calls.rs` | groups whose members meet at the servers |
-//! | `group_locks.rs`, `member_services.rs` | counters and range locks of groups, at server 0 |
+//! | `groups/` | groups of clients: their calls, counters and locks |
 //! | `client_caches/` | caches at clients: copies of lines, cooperation |
-//! | `clients/` | sessions of clients and connections to clients |
+//! | `clients/` | sessions of clients |
 //! | `files/` | open files, their sizes, failures of write-behind |
 //! | `transfers/` | active transfers and the memory that they use |
 //! | `block_cache/` | the cache and the locks of blocks |
@@ -24,16 +23,14 @@ mod clients;
 mod config;
 pub(crate) mod faults;
 pub(crate) mod files;
-mod group_locks;
+mod groups;
 mod liveness;
-mod member_calls;
-mod member_services;
-mod rendezvous;
 mod requests;
 mod service;
 mod state;
 pub(crate) mod transfers;
 
 pub use config::ServerConfig;
+pub(crate) use groups::Roster;
 pub use service::serve;
 pub(crate) use state::Server;

@@ -6,6 +6,7 @@ use crate::server::answer::Answer;
 use crate::server::catalogue::{self, Catalogue};
 use crate::server::faults::disk_fault;
 use crate::server::state::Server;
+use crate::server::transfers::active_transfers::TransferKey;
 use crate::server::transfers::answer_pools::Source;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
 use crate::server::transfers::write_budget::WritePermit;
@@ -20,7 +21,7 @@ use std::rc::Rc;
 use units::{Duration, FileId, MIB, PeerId, Timestamp};
 use wire::{
     Fault, FileRecord, FileSize, Frequent, Message, ReadRequest, Reply, Request, RequestId,
-    ServerStatus, WriteRequest,
+    ServerStatus, TransferName, WriteRequest,
 };
 use world::{Disk, NetworkError, Payload, Place, World};
 
@@ -229,33 +230,25 @@ impl<W: World> Server<W> {
             Request::Pull(request) => caching::server::pull(self, from, request).await,
             Request::Page { file, block } => caching::server::page(self, file, block).await,
             Request::Digests(request) => caching::server::digests(self, request).await,
-            Request::Collective(request) => {
-                disk_directed::server::serve(self, from, *request).await
-            }
-            Request::GroupCollective(request) => {
-                disk_directed::server::serve_group(self, from, *request).await
-            }
             Request::Plan(request) => disk_directed::plan::serve(self, *request).await,
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
-            Request::RegisterGroup(roster) => {
-                let roster = self.config.rosters.shared(*roster);
-                let sessions = self.sessions.borrow();
-                let set = sessions.get(from).map(|own| own.set_roster(roster));
-                set.unwrap_or(Ok(())).map(|()| Reply::Done.into())
-            }
-            Request::Meet(request) => {
+            Request::AllGather(request) => {
                 let _wait = self.bounded_wait(from);
-                self.meet(*request).await.map(Answer::from)
+                self.all_gather(*request).await.map(Answer::from)
             }
             Request::Probe { silence_ms } => Ok(self.probe_clients(from, silence_ms).await.into()),
-            Request::Enrol(request) => {
-                self.rendezvous.enrol(from, request).map(|()| Reply::Done.into())
+            Request::Register(request) => {
+                self.groups.register(from, *request).map(|()| Reply::Done.into())
+            }
+            Request::Leave(request) => {
+                self.groups.leave(from, request);
+                Ok(Reply::Done.into())
             }
             Request::Join(request) => self.join(from, *request).await.map(Answer::from),
             Request::Counter(request) => self.count(from, request).map(Answer::from),
             Request::Lock(request) => self.lock(from, request).await.map(Answer::from),
             Request::Unlock(request) => self.unlock(from, request).map(Answer::from),
-            Request::Cancel { collective } => Ok(self.cancel(from, collective).into()),
+            Request::Cancel(transfer) => Ok(self.cancel(from, transfer).into()),
             Request::Open(record) => self.open(from, record).await,
             Request::Close { file, recorded } => self.close(from, file, recorded),
             Request::KeepSize { file } => self.keep_size(file).await,
@@ -413,11 +406,17 @@ impl<W: World> Server<W> {
         Err(Fault::BadRequest { cause })
     }
 
-    /// Aborts an active transfer of this client, if there is one of this number.
-    fn cancel(&self, from: PeerId, number: u64) -> Reply {
-        self.rendezvous.cancel(from, number);
-        let from = self.rendezvous.directed_for(from, number).unwrap_or(from);
-        self.active_transfers.cancel((from, number));
+    /// Aborts an active transfer of this client, if there is one of this name.
+    fn cancel(&self, from: PeerId, transfer: TransferName) -> Reply {
+        let active = match transfer {
+            TransferName::Call(call) => {
+                self.groups.cancel(from, call).then_some(TransferKey::Call(call))
+            }
+            TransferName::Part(number) => Some(TransferKey::Part(from, number)),
+        };
+        if let Some(active) = active {
+            self.active_transfers.abort(active, Fault::Cancelled);
+        }
         Reply::Done
     }
 
@@ -455,7 +454,7 @@ impl<W: World> Server<W> {
         }));
         let disks = disks.await?;
         let status = ServerStatus {
-            clients: (self.sessions.borrow().count() + self.outbound.count()) as u32,
+            clients: self.sessions.borrow().count() as u32,
             requests: self.counters.requests.get(),
             bytes_moved: self.counters.bytes_moved.get(),
             cache_bytes: self.cache.bytes(),

@@ -11,15 +11,15 @@ use crate::server::block_cache::BlockCache;
 use crate::server::block_cache::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
 use crate::server::client_caches::ClientCaches;
-use crate::server::clients::outbound_connections::OutboundConnections;
+use crate::server::clients::departed_keys::DepartedKeys;
 use crate::server::clients::probes::Probes;
 use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_files::OpenFiles;
-use crate::server::rendezvous::Rendezvous;
+use crate::server::groups::Groups;
 use crate::server::state::{Counters, Server};
-use crate::server::transfers::active_transfers::ActiveTransfers;
+use crate::server::transfers::active_transfers::{ActiveTransfers, TransferKey};
 use crate::server::transfers::answer_pools::AnswerPools;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
 use crate::server::transfers::request_budget::RequestBudget;
@@ -89,6 +89,7 @@ fn build_server<W: World>(
     Rc::new(Server {
         cache,
         changes: Scope::new(world.clone()),
+        collectives: Scope::new(world.clone()),
         buffer_pools: (0..world.disks().len() as u32).map(DiskId).map(buffer_pool).collect(),
         answers: AnswerPools::new(world.disks().len(), config.buffer_bytes, &watchdog),
         request_budget: RequestBudget::new(config.buffer_bytes.max(REQUEST_BYTES_MIN)),
@@ -102,12 +103,13 @@ fn build_server<W: World>(
         catalogue,
         sessions: RefCell::default(),
         peers: RefCell::default(),
-        outbound: OutboundConnections::default(),
+        departed: DepartedKeys::default(),
+        greeted: Signal::default(),
         client_caches: ClientCaches::default(),
         counters: Counters::default(),
         spaces,
         active_transfers: ActiveTransfers::default(),
-        rendezvous: Rendezvous::default(),
+        groups: Groups::default(),
         probes: Probes::default(),
         stopping: Cell::new(false),
         stop: Signal::default(),
@@ -118,8 +120,8 @@ fn build_server<W: World>(
 async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
     // Dropping the sessions ends their active requests.
     let sessions = std::mem::take(&mut *server.sessions.borrow_mut());
+    server.collectives.cancel();
     for (peer, _) in sessions.iter() {
-        server.disconnect_outbound_of(peer);
         server.world.disconnect(peer);
         server.client_caches.leave(peer);
     }
@@ -191,12 +193,13 @@ impl<W: World> Server<W> {
     fn greet(&self, from: PeerId, version: u16, key: ClientKey) -> bool {
         let mut sessions = self.sessions.borrow_mut();
         let mut peers = self.peers.borrow_mut();
-        let is_known = sessions.contains(from) || self.outbound.contains(from);
-        if peers.contains_key(&key) || is_known {
+        if peers.contains_key(&key) || sessions.contains(from) {
             return false;
         }
         peers.insert(key, from);
         sessions.insert(from, Box::new(Session::new(self.world.clone(), key, version)));
+        drop((sessions, peers));
+        self.greeted.notify();
         true
     }
 
@@ -274,22 +277,16 @@ impl<W: World> Server<W> {
         let session = self.sessions.borrow_mut().remove(peer);
         if let Some(session) = session {
             self.peers.borrow_mut().remove(&session.key);
+            self.departed.add(session.key);
             let closed = self.files.close_all(&session.open);
             // Ends the client's active requests.
             drop(session);
             self.end_client_cache(peer);
-            self.rendezvous.peer_left(peer);
-            self.disconnect_outbound_of(peer);
+            for (call, fault) in self.groups.peer_left(peer) {
+                self.active_transfers.abort(TransferKey::Call(call), fault);
+            }
             closed.into_iter().for_each(|file| _ = self.closed(file));
         }
-        self.outbound.remove(peer);
         self.active_transfers.notify();
-    }
-
-    /// Closes the connections that were opened for a requester.
-    fn disconnect_outbound_of(&self, requester: PeerId) {
-        for peer in self.outbound.remove_all_of(requester) {
-            self.world.disconnect(peer);
-        }
     }
 }

@@ -5,14 +5,14 @@ use crate::server::block_cache::BlockCache;
 use crate::server::block_cache::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
 use crate::server::client_caches::{ClientCaches, UncachedUse};
-use crate::server::clients::outbound_connections::OutboundConnections;
+use crate::server::clients::departed_keys::DepartedKeys;
 use crate::server::clients::probes::Probes;
 use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::open_files::OpenFiles;
-use crate::server::rendezvous::Rendezvous;
+use crate::server::groups::Groups;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::answer_pools::AnswerPools;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
@@ -42,7 +42,9 @@ pub(crate) struct Server<W: World> {
     pub(crate) sessions: RefCell<Table<PeerId, Box<Session<W>>>>,
     /// Connection of each client, by its key.
     pub(super) peers: RefCell<BTreeMap<ClientKey, PeerId>>,
-    pub(crate) outbound: OutboundConnections,
+    pub(crate) departed: DepartedKeys,
+    /// Notified when a client has sent its greeting.
+    pub(crate) greeted: Signal,
     /// Caches at clients.
     pub(crate) client_caches: ClientCaches<W>,
     /// Active changes of the catalogue. They run to their end even when their client leaves.
@@ -62,8 +64,10 @@ pub(crate) struct Server<W: World> {
     pub(crate) watchdog: Rc<TransferWatchdog>,
     /// Active collectives and parts of single clients.
     pub(crate) active_transfers: ActiveTransfers,
-    /// Groups whose members meet at the servers.
-    pub(crate) rendezvous: Rendezvous,
+    /// Groups of clients, and their calls.
+    pub(crate) groups: Groups,
+    /// Active collectives of groups.
+    pub(crate) collectives: Scope<W, Infallible>,
     /// Clients that are being pinged.
     pub(crate) probes: Probes,
     pub(crate) stopping: Cell<bool>,
@@ -154,9 +158,9 @@ impl<W: World> Server<W> {
         })
     }
 
-    /// Tells if a client is connected, whichever side opened the connection.
+    /// Tells if a client is connected.
     pub(crate) fn is_here(&self, peer: PeerId) -> bool {
-        self.sessions.borrow().contains(peer) || self.outbound.contains(peer)
+        self.sessions.borrow().contains(peer)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::support::{
     JOIN_TIMEOUT, Numbers, Start, address, memory_of, read_back, transfer, write_image,
 };
 use filesystem::collective::{Part, Strategy};
-use filesystem::{Client, Fault, Group};
+use filesystem::{Client, Fault, PeerMesh};
 use futures_util::future::{Either, select};
 use policy::{Access, Direction, DiskOrder, ListEntry};
 use std::cell::Cell;
@@ -547,7 +547,7 @@ impl Member {
         let addresses: Rc<[_]> = nodes.map(address).collect();
         let number = self.team as u64 * 1000 + round.number;
         let group =
-            Group::join(client.clone(), number, ClientId(rank), addresses, JOIN_TIMEOUT).await?;
+            PeerMesh::join(client.clone(), number, ClientId(rank), addresses, JOIN_TIMEOUT).await?;
         let opened = self.open_whole(client, name, *file).await;
         group.agree(opened.clone().map(|_| ())).await?;
         let record = opened?;

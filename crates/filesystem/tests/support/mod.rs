@@ -5,9 +5,7 @@
 #![allow(dead_code)]
 
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{
-    Client, Costs, Fault, Group, NewFile, RosterCache, ServerConfig, SharedMemory, serve,
-};
+use filesystem::{Client, Costs, Fault, NewFile, PeerMesh, ServerConfig, SharedMemory, serve};
 use policy::{Access, Buffering, Direction, DiskOrder, PageMap, Pool, ReplacementPolicies, Stripe};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -241,7 +239,6 @@ pub(crate) fn start_server<P: Kind>(
         read_only: false,
         costs: shape.costs,
         policies: shape.policies.clone(),
-        rosters: RosterCache::default(),
     };
     world.clone().spawn(async move {
         serve(world, config, || {}, std::future::pending()).await.unwrap();
@@ -408,9 +405,9 @@ impl<P: Kind> Start<P> {
     }
 
     /// Connects, and joins group number `group`.
-    pub(crate) async fn join(&self, group: u64) -> Result<Group<SimulatedWorld<P>>, Fault> {
+    pub(crate) async fn join(&self, group: u64) -> Result<PeerMesh<SimulatedWorld<P>>, Fault> {
         let client = self.connect().await?;
-        Group::join(client, group, self.rank, Rc::clone(&self.members), JOIN_TIMEOUT).await
+        PeerMesh::join(client, group, self.rank, Rc::clone(&self.members), JOIN_TIMEOUT).await
     }
 
     pub(crate) fn now(&self) -> Instant {
@@ -420,7 +417,7 @@ impl<P: Kind> Start<P> {
 
 /// A file that rank 0 creates and all members open. Files begin at different servers.
 pub(crate) async fn create<P: Kind>(
-    group: &Group<SimulatedWorld<P>>,
+    group: &PeerMesh<SimulatedWorld<P>>,
     name: &str,
     bytes: u64,
     stripe: Stripe,
@@ -463,7 +460,7 @@ pub(crate) fn transfer(
 
 /// Shares a memory that starts as `bytes`.
 pub(crate) async fn share(
-    group: &Group<SimulatedWorld<Bytes>>,
+    group: &PeerMesh<SimulatedWorld<Bytes>>,
     bytes: Vec<u8>,
 ) -> Result<SharedMemory<SimulatedWorld<Bytes>>, Fault> {
     let memory = group.client().world().thaw(bytes.into());
@@ -472,7 +469,7 @@ pub(crate) async fn share(
 
 /// Writes a client's part of `image`, the content of the whole file.
 pub(crate) async fn write_image(
-    group: &Group<SimulatedWorld<Bytes>>,
+    group: &PeerMesh<SimulatedWorld<Bytes>>,
     transfer: &Transfer,
     image: &[u8],
 ) -> Result<(), Fault> {
@@ -484,7 +481,7 @@ pub(crate) async fn write_image(
 
 /// Reads a client's part of the file; bytes of memory that are not part of it are 0xee.
 pub(crate) async fn read_back(
-    group: &Group<SimulatedWorld<Bytes>>,
+    group: &PeerMesh<SimulatedWorld<Bytes>>,
     transfer: &Transfer,
 ) -> Result<Vec<u8>, Fault> {
     let length = transfer.access.memory_bytes(group.rank());

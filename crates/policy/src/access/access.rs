@@ -136,6 +136,14 @@ impl Access {
         }
     }
 
+    /// Returns the part of every client, by rank, as the client describes it by itself.
+    pub fn into_parts(self) -> Vec<OwnPart> {
+        match self {
+            Self::Parts(parts) => parts,
+            rule => (0..rule.clients()).map(|client| rule.own_part(ClientId(client))).collect(),
+        }
+    }
+
     /// Number of clients, including clients that own nothing.
     pub fn clients(&self) -> u32 {
         match self {

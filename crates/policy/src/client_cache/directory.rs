@@ -96,9 +96,9 @@ impl Directory {
     }
 
     /// Adds a client that gives this server `global_lines` lines of its cache to manage.
-    pub fn enrol(&mut self, client: PeerId, global_lines: u32) {
+    pub fn register(&mut self, client: PeerId, global_lines: u32) {
         self.clients.insert(client);
-        self.global.enrol(client, global_lines);
+        self.global.register(client, global_lines);
     }
 
     /// Removes a client that has left, with all its copies.
@@ -112,12 +112,12 @@ impl Directory {
         });
     }
 
-    /// Tells if a client is enrolled.
+    /// Tells if a client is registered.
     pub fn has(&self, client: PeerId) -> bool {
         self.clients.contains(&client)
     }
 
-    /// Number of enrolled clients.
+    /// Number of registered clients.
     pub fn clients(&self) -> usize {
         self.clients.len()
     }

@@ -21,7 +21,7 @@ pub(super) struct GlobalParts {
 
 impl GlobalParts {
     /// Adds the part of a client.
-    pub(super) fn enrol(&mut self, client: PeerId, lines: u32) {
+    pub(super) fn register(&mut self, client: PeerId, lines: u32) {
         self.free.insert(client, lines);
     }
 

@@ -3,7 +3,7 @@
 use super::mailbox::Mailbox;
 use crate::scenario::Scenario;
 use filesystem::collective::{Part, Strategy};
-use filesystem::{BufferPool, Client, Fault, Group, Membership, NewFile, PeerCall, Peers};
+use filesystem::{BufferPool, Client, Fault, Group, NewFile, PeerCall, PeerMesh, Peers};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use policy::{Access, Direction, DiskOrder, OwnPart, Pool};
@@ -48,7 +48,7 @@ pub(super) struct SimulatedRank<P: Kind> {
 pub(super) struct SimulatedFile<P: Kind> {
     opened: OpenedFile,
     known: Rc<RefCell<FileRecord>>,
-    member: Rc<Membership<SimulatedWorld<P>>>,
+    member: Rc<Group<SimulatedWorld<P>>>,
     /// For strategies in which members exchange data.
     peers: Rc<Peers<SimulatedWorld<P>>>,
 }
@@ -267,7 +267,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
         meet(self, &opened, Collective::AllGather, 16).await?;
         let place = (ClientId(opened.place), opened.members.len() as u32);
         let (client, number) = (self.client.clone(), opened.number);
-        let member = Membership::enrol(client, number, place, TIMEOUT).await?;
+        let member = Group::register(client, number, place, TIMEOUT).await?;
         member.all_gather(Vec::new()).await?;
         let (known, member) = (Rc::new(RefCell::new(record)), Rc::new(member));
         Ok(SimulatedFile { opened, known, member, peers: Rc::new(Peers::new(0)) })
@@ -323,7 +323,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
                 return moved.map(|_| ());
             }
             let join = async || {
-                Group::join(client.clone(), group, member.rank(), addresses, TIMEOUT).await
+                PeerMesh::join(client.clone(), group, member.rank(), addresses, TIMEOUT).await
             };
             let place = (&*member, number, turn);
             let moved = peers.transfer(place, &record, call, part, &memory, join).await;

@@ -2,8 +2,8 @@
 
 use crate::memory;
 use crate::scenario::Scenario;
+use filesystem::ServerConfig;
 use filesystem::collective::Strategy;
-use filesystem::{RosterCache, ServerConfig};
 use interface::UserError;
 use policy::Direction;
 use units::ServerId;
@@ -23,7 +23,7 @@ impl Scenario {
 
     /// Returns the configuration of server number `id` on such a machine.
     pub fn server_config(&self, id: u32) -> ServerConfig {
-        server(self, id, &RosterCache::default())
+        server(self, id)
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn config(scenario: &Scenario, seed: u64) -> Result<MachineConfig, Us
 }
 
 /// Returns the configuration of server number `id` of a scenario.
-pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> ServerConfig {
+pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
     let machine = &scenario.machine;
     ServerConfig {
         id: ServerId(id),
@@ -89,7 +89,6 @@ pub(crate) fn server(scenario: &Scenario, id: u32, rosters: &RosterCache) -> Ser
         read_only: false,
         costs: machine.costs,
         policies: scenario.policies.clone(),
-        rosters: rosters.clone(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::verify::{Verify, verify};
 use super::{config, servers};
 use crate::scenario::{CONNECTED_AT_ONCE_MAX, Scenario};
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Client, Fault, Group, NewFile};
+use filesystem::{Client, Fault, NewFile, PeerMesh};
 use interface::Availability;
 use interface::{ExitCode, UserError};
 use policy::{Access, Pool};
@@ -178,7 +178,7 @@ async fn client<P: Verify>(
         true => Client::connecting_when_needed(world.clone(), servers, costs),
         false => Client::connect(world.clone(), &servers, costs).await?,
     };
-    let group = Group::join(client.clone(), 0, rank, members, JOIN_TIMEOUT).await?;
+    let group = PeerMesh::join(client.clone(), 0, rank, members, JOIN_TIMEOUT).await?;
     let file = match rank {
         ClientId(0) => client.create_as(new_file(&scenario)).await.map(Some),
         _ => Ok(None),
@@ -201,8 +201,8 @@ async fn client<P: Verify>(
     };
     let memory = P::client_memory(rank, access.memory_bytes(rank));
     let shared = group.share(memory).await?;
-    if connects_when_needed {
-        group.agree(group.reach(&transfer, &shared).await).await?;
+    if connects_when_needed || scenario.strategy == Strategy::DiskDirected {
+        group.agree(group.reach(&transfer).await).await?;
     }
     if scenario.strategy == Strategy::TwoPhase {
         // Members share memory before the clock starts, with every strategy.

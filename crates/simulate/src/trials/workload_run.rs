@@ -7,7 +7,7 @@ use crate::memory;
 use crate::scenario::Scenario;
 use crate::workload::{Workload, WorkloadStep, WorkloadTrial};
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{CacheCounts, Client, Fault, Group, NewFile, SharedMemory};
+use filesystem::{CacheCounts, Client, Fault, NewFile, PeerMesh, SharedMemory};
 use interface::{ExitCode, UserError};
 use policy::{Access, Direction, Nested, Pool};
 use std::cell::{Cell, RefCell};
@@ -153,7 +153,7 @@ async fn client(
     let Shared { scenario, workload, servers, members, .. } = shared;
     let client = Client::connect(world.clone(), servers, scenario.machine.costs).await?;
     let members = Rc::clone(members);
-    let group = Group::join(client.clone(), 0, rank, members, JOIN_TIMEOUT).await?;
+    let group = PeerMesh::join(client.clone(), 0, rank, members, JOIN_TIMEOUT).await?;
     let made = match rank {
         ClientId(0) => client.create_as(new_file(scenario)).await.map(|_| ()),
         _ => Ok(()),
@@ -205,7 +205,7 @@ async fn client(
 
 /// Shares the memory of a client for collective transfers, before the clock starts.
 async fn share(
-    group: &Group<SimulatedWorld<Phantom>>,
+    group: &PeerMesh<SimulatedWorld<Phantom>>,
     memory: PhantomMemory,
     strategy: Strategy,
 ) -> Result<SharedMemory<SimulatedWorld<Phantom>>, Fault> {

@@ -6,7 +6,7 @@ use crate::client::state::Client;
 use policy::ClientCacheSpec;
 use std::rc::Rc;
 use units::ServerId;
-use wire::{CacheRequest, Enrolment, Fault, LINE_BYTES_MAX, Request};
+use wire::{CacheRegistration, CacheRequest, Fault, LINE_BYTES_MAX, Request};
 use world::World;
 
 impl<W: World> Client<W> {
@@ -37,7 +37,7 @@ impl<W: World> Client<W> {
         let cache = Rc::new(LineCache::new(*spec, line_bytes, ticket));
         *self.0.line_cache.borrow_mut() = Some(cache);
         let servers = self.servers();
-        let enrolment = Enrolment {
+        let registration = CacheRegistration {
             line_bytes,
             cooperation: spec.cooperation,
             chances: spec.chances,
@@ -47,21 +47,21 @@ impl<W: World> Client<W> {
         };
         // A caller that gives up must not leave a cache of which only some servers know.
         let client = self.clone();
-        run_to_its_end(self, async move { client.enrol(enrolment).await }).await
+        run_to_its_end(self, async move { client.register(registration).await }).await
     }
 
-    /// Enrols the cache at all servers. If one refuses it, withdraws it from all.
-    async fn enrol(&self, enrolment: Enrolment) -> Result<(), Fault> {
+    /// Registers the cache at all servers. If one refuses it, withdraws it from all.
+    async fn register(&self, registration: CacheRegistration) -> Result<(), Fault> {
         let servers = || (0..self.servers()).map(ServerId);
-        let enrol = Request::Cache(Box::new(CacheRequest::Enrol(enrolment)));
-        let enrolled = self.call_each_server(servers(), &enrol).await;
-        if enrolled.is_err() {
+        let register = Request::Cache(Box::new(CacheRequest::Register(registration)));
+        let registered = self.call_each_server(servers(), &register).await;
+        if registered.is_err() {
             let withdraw = Request::Cache(Box::new(CacheRequest::Withdraw));
             // A server that has left has forgotten the cache.
             let _ = self.call_each_server(servers(), &withdraw).await;
             *self.0.line_cache.borrow_mut() = None;
         }
-        enrolled.map(|_| ())
+        registered.map(|_| ())
     }
 
     /// Returns the counts of this client's cache; none without a cache.

@@ -1,7 +1,7 @@
 //! Client side of caching: ReadCP of Figure 2a (TOCS 1997).
 
 use super::super::transfer::Transfer;
-use crate::client::{Client, Group, Outcome, SharedMemory, unexpected};
+use crate::client::{Client, Outcome, PeerMesh, SharedMemory, unexpected};
 use crate::scale::rare;
 use futures_util::future::join_all;
 use policy::{Chunk, Direction};
@@ -29,13 +29,13 @@ const SENT_BYTES_MAX: u64 = 64 * KIB;
 
 /// Carries out a collective by caching.
 pub(crate) async fn transfer<W: World>(
-    group: &Group<W>,
+    mesh: &PeerMesh<W>,
     transfer: &Transfer,
     memory: &SharedMemory<W>,
 ) -> Result<(), Fault> {
-    let chunks = Chunks::of(group, transfer, memory);
+    let chunks = Chunks::of(mesh, transfer, memory);
     let mut moved = Ok(());
-    for chunk in transfer.access.chunks(group.rank()) {
+    for chunk in transfer.access.chunks(mesh.rank()) {
         moved = chunks.transfer(chunk).await;
         if moved.is_err() {
             break;
@@ -44,48 +44,48 @@ pub(crate) async fn transfer<W: World>(
     if moved.is_ok() {
         moved = chunks.write_back().await;
     }
-    finish(group, transfer, moved).await
+    finish(mesh, transfer, moved).await
 }
 
 /// Waits until all members are done, then until the servers have no active transfers of the file.
 pub(crate) async fn finish<W: World>(
-    group: &Group<W>,
+    mesh: &PeerMesh<W>,
     transfer: &Transfer,
     own: Result<(), Fault>,
 ) -> Result<(), Fault> {
-    group.agree(own).await?;
-    let flushed = match group.rank() {
+    mesh.agree(own).await?;
+    let flushed = match mesh.rank() {
         ClientId(0) => {
             let sync = transfer.sync && transfer.direction == Direction::Write;
-            group.client().flush(&transfer.file, sync).await
+            mesh.client().flush(&transfer.file, sync).await
         }
         _ => Ok(()),
     };
-    group.agree(flushed).await
+    mesh.agree(flushed).await
 }
 
 /// Waits until all members are done. After a write, waits as [`finish`] does; prefetches of a read
 /// may remain active.
 pub(crate) async fn finish_without_prefetches<W: World>(
-    group: &Group<W>,
+    mesh: &PeerMesh<W>,
     transfer: &Transfer,
     own: Result<(), Fault>,
 ) -> Result<(), Fault> {
     match transfer.direction {
-        Direction::Read => group.agree(own).await,
-        Direction::Write => finish(group, transfer, own).await,
+        Direction::Read => mesh.agree(own).await,
+        Direction::Write => finish(mesh, transfer, own).await,
     }
 }
 
 impl<'a, W: World> Chunks<'a, W> {
     /// Parameters of this member's requests in a transfer.
     pub(crate) fn of(
-        group: &'a Group<W>,
+        mesh: &'a PeerMesh<W>,
         transfer: &'a Transfer,
         memory: &'a SharedMemory<W>,
     ) -> Self {
         Self {
-            client: group.client(),
+            client: mesh.client(),
             direction: transfer.direction,
             file: &transfer.file,
             memory: &memory.memory,

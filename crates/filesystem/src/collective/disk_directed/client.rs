@@ -2,56 +2,43 @@
 
 use super::super::call_servers::call_to_the_end;
 use super::super::transfer::Transfer;
-use crate::client::{Expected, Group, SharedMemory};
-use futures_util::future::{Either, select};
+use crate::client::{PeerMesh, SharedMemory};
 use units::{ClientId, ServerId};
-use wire::{CollectiveRequest, Fault, GroupCollective, NamedCollective, Participant, Request};
+use wire::{CollectiveCall, Fault, JoinRequest, MemberRun, Request, TransferName};
 use world::World;
 
 /// Carries out a collective. Every member has shared its memory, so the servers can reach it.
 pub(crate) async fn transfer<W: World>(
-    group: &Group<W>,
-    transfer: &Transfer,
-    memory: &SharedMemory<W>,
-    collective: &Expected<'_>,
-) -> Result<(), Fault> {
-    let directed = match group.rank() {
-        ClientId(0) => direct(group, transfer, memory, collective.number()).await,
-        _ => Ok(()),
-    };
-    let agreement = std::pin::pin!(group.agree(directed));
-    let failure = std::pin::pin!(collective.failure());
-    // A server may know of a failure before the members do.
-    match select(agreement, failure).await {
-        Either::Left((agreed, _)) => agreed,
-        Either::Right((fault, agreement)) => agreement.await.and(Err(fault)),
-    }
-}
-
-/// Sends the one request to each server and waits for all of them.
-async fn direct<W: World>(
-    group: &Group<W>,
+    mesh: &PeerMesh<W>,
     transfer: &Transfer,
     memory: &SharedMemory<W>,
     collective: u64,
 ) -> Result<(), Fault> {
-    let request = CollectiveRequest {
-        collective,
-        direction: transfer.direction,
-        file: transfer.file.file,
-        access: transfer.access.clone(),
-        order: transfer.order,
-        sync: transfer.sync,
+    let directed = match mesh.rank() {
+        ClientId(0) => join_for_all(mesh, transfer, memory, collective).await,
+        _ => Ok(()),
     };
-    let regions = memory.at_servers.iter().map(|at| at.region);
-    let request = if memory.needs_roster() {
-        let (group, regions) = (group.number(), regions.collect());
-        Request::GroupCollective(Box::new(GroupCollective { request, group, regions }))
-    } else {
-        let members = group.keys().iter().zip(regions);
-        let participants = members.map(|(&key, region)| Participant { key, region }).collect();
-        Request::Collective(Box::new(NamedCollective { request, participants }))
-    };
+    mesh.agree(directed).await
+}
+
+/// Joins the call for all members at each server, and waits for all servers.
+async fn join_for_all<W: World>(
+    mesh: &PeerMesh<W>,
+    transfer: &Transfer,
+    memory: &SharedMemory<W>,
+    collective: u64,
+) -> Result<(), Fault> {
+    let id = mesh.call_id(collective);
+    let Transfer { direction, order, sync, .. } = *transfer;
+    let members = (0..).map(ClientId).zip(memory.at_servers.iter().copied());
+    let request = Request::Join(Box::new(JoinRequest {
+        call: id,
+        parameters: CollectiveCall { direction, file: transfer.file.file, order, sync },
+        members: MemberRun::of(members),
+        access: Ok(transfer.access.clone()),
+        timeout_ms: mesh.timeout().as_ms(),
+    }));
     let servers: Vec<ServerId> = transfer.file.servers().collect();
-    call_to_the_end(group.client(), &servers, &request, collective).await
+    let name = TransferName::Call(id);
+    call_to_the_end(mesh.client(), &servers, &request, name).await.map(|_| ())
 }

@@ -1,26 +1,38 @@
 //! Server side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
 
 use super::super::access_checks::{may_overlap, transfer_fault};
-use super::participants::{Members, Participants};
-use crate::server::Server;
-use crate::server::answer::Answer;
+use super::participants::Participants;
 use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
+use crate::server::transfers::active_transfers::TransferKey;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
-use futures_util::future::{Either, join_all, select, try_join_all};
+use crate::server::{Roster, Server};
+use futures_util::future::{Either, select, try_join_all};
 use policy::{Access, Direction, DiskOrder, covers_block, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use units::{ByteRange, ClientId, DiskId, Duration, PeerId, PieceRun, ServerId};
-use wire::{
-    CollectiveRequest, Fault, GroupCollective, Message, NamedCollective, PARTICIPANTS_MAX, Reply,
-};
+use units::{ByteRange, ClientId, DiskId, Duration, PieceRun, ServerId};
+use wire::{CallId, CollectiveCall, Fault, MemberRun};
 use world::{Disk, DiskError, Memory, Payload, Scope, TransferError, World};
+
+/// A collective call that all members of a group have joined.
+pub(crate) struct DirectedCall {
+    pub(crate) id: CallId,
+    pub(crate) parameters: CollectiveCall,
+    /// Bytes of each member, by rank.
+    pub(crate) access: Access,
+    /// Memory of each member.
+    pub(crate) members: Vec<MemberRun>,
+    pub(crate) roster: Rc<Roster>,
+    /// Time to wait for a member that is not connected yet.
+    pub(crate) timeout: Duration,
+}
 
 /// One collective transfer on this server.
 struct Collective<W: World> {
     server: Rc<Server<W>>,
-    request: CollectiveRequest,
+    parameters: CollectiveCall,
+    access: Access,
     file: Rc<OpenFile>,
     /// Number of this server among the servers of the file.
     place: ServerId,
@@ -29,106 +41,43 @@ struct Collective<W: World> {
     moved: Cell<u64>,
 }
 
-/// Serves the one request of a collective.
-pub(crate) async fn serve<W: World>(
-    server: &Rc<Server<W>>,
-    from: PeerId,
-    collective: NamedCollective,
-) -> Result<Answer<W::Payload>, Fault> {
-    let NamedCollective { request, participants } = collective;
-    serve_members(server, from, request, Members::Named(participants)).await
-}
-
-/// Serves the one request of a collective whose group has a roster here.
-pub(crate) async fn serve_group<W: World>(
-    server: &Rc<Server<W>>,
-    from: PeerId,
-    collective: GroupCollective,
-) -> Result<Answer<W::Payload>, Fault> {
-    let GroupCollective { request, group, regions } = collective;
-    let roster = server.sessions.borrow().get(from).and_then(|own| own.roster(group));
-    let Some(roster) = roster else {
-        let cause = format!("this client has sent no roster of group {group}");
-        return Err(Fault::BadRequest { cause });
-    };
-    let members = roster.members.len();
-    if regions.count() != members {
-        let cause = format!("{} regions are named for {members} members", regions.count());
-        return Err(Fault::BadRequest { cause });
+impl DirectedCall {
+    /// Carries out the transfer; returns the number of bytes moved. When a participant leaves
+    /// before the end, drops the transfer with all its buffers.
+    pub(crate) async fn serve<W: World>(self, server: &Rc<Server<W>>) -> Result<u64, Fault> {
+        let Self { id, parameters, access, members, roster, timeout } = self;
+        let file = server.files.get(parameters.file)?;
+        file.check_access(parameters.direction, &access)?;
+        let _change = match parameters.direction {
+            Direction::Read => None,
+            Direction::Write => Some(server.begin_change(&file)?),
+        };
+        let place = server.place_in(&file)?;
+        let guard = server.active_transfers.enter(TransferKey::Call(id), parameters.file)?;
+        let collective = Rc::new(Collective {
+            server: Rc::clone(server),
+            parameters,
+            access,
+            file,
+            place,
+            participants: Participants::new(server, (roster, members), timeout),
+            moved: Cell::new(0),
+        });
+        let abort_reason = || guard.abort_reason().or_else(|| collective.departure_fault());
+        let outcome = {
+            let transfer = std::pin::pin!(collective.run());
+            let aborted = std::pin::pin!(server.active_transfers.until_aborted(abort_reason));
+            match select(aborted, transfer).await {
+                Either::Left((fault, _)) => Err(fault),
+                Either::Right((moved, _)) => moved,
+            }
+        };
+        // A transfer that failed because a client left reports the departure.
+        let outcome = outcome.map_err(|fault| abort_reason().unwrap_or(fault));
+        let bytes = collective.moved.get();
+        server.count_moved(bytes);
+        outcome.map(|()| bytes)
     }
-    serve_members(server, from, request, Members::Roster(roster, regions)).await
-}
-
-/// Serves a collective. When a participant leaves before the end, drops the transfer with all its
-/// buffers, and notifies the participants that opened a connection themselves.
-async fn serve_members<W: World>(
-    server: &Rc<Server<W>>,
-    from: PeerId,
-    request: CollectiveRequest,
-    members: Members,
-) -> Result<Answer<W::Payload>, Fault> {
-    let file = server.files.get(request.file)?;
-    check(&request, members.count(), &file)?;
-    let _change = match request.direction {
-        Direction::Read => None,
-        Direction::Write => Some(server.begin_change(&file)?),
-    };
-    let place = server.place_in(&file)?;
-    let guard = server.active_transfers.enter((from, request.collective), request.file)?;
-    let number = request.collective;
-    let collective = Rc::new(Collective {
-        server: Rc::clone(server),
-        request,
-        file,
-        place,
-        participants: Participants::new(server, members, from),
-        moved: Cell::new(0),
-    });
-    let abort_reason = || guard.abort_reason().or_else(|| collective.departure_fault());
-    let outcome = {
-        let transfer = std::pin::pin!(collective.run());
-        let aborted = std::pin::pin!(server.active_transfers.until_aborted(abort_reason));
-        match select(aborted, transfer).await {
-            Either::Left((fault, _)) => Err(fault),
-            Either::Right((moved, _)) => moved,
-        }
-    };
-    // A transfer that failed because a client left reports the departure.
-    let outcome = outcome.map_err(|fault| abort_reason().unwrap_or(fault));
-    let (listeners, bytes) = (collective.participants.listeners(), collective.moved.get());
-    drop(collective);
-    drop(guard);
-    server.count_moved(bytes);
-    if let Err(fault) = &outcome {
-        notify_participants(server, listeners, number, fault).await;
-    }
-    outcome.map(|()| Reply::Moved { bytes }.into())
-}
-
-async fn notify_participants<W: World>(
-    server: &Server<W>,
-    listeners: Vec<PeerId>,
-    collective: u64,
-    fault: &Fault,
-) {
-    let header: world::Header =
-        wire::encode(&Message::CollectiveFailed { collective, fault: fault.clone() });
-    // All at once: a slow participant must not delay the others. One that leaves now needs no
-    // message.
-    let notify = |peer| server.world.send(peer, world::Message::new(header.clone()));
-    join_all(listeners.into_iter().map(notify)).await;
-}
-
-fn check(request: &CollectiveRequest, participants: usize, file: &OpenFile) -> Result<(), Fault> {
-    file.check_access(request.direction, &request.access)?;
-    if participants > PARTICIPANTS_MAX || participants != request.access.clients() as usize {
-        let cause = format!(
-            "{participants} participants were named for an access of {} clients",
-            request.access.clients()
-        );
-        return Err(Fault::BadRequest { cause });
-    }
-    Ok(())
 }
 
 impl<W: World> Collective<W> {
@@ -136,7 +85,7 @@ impl<W: World> Collective<W> {
     async fn run(self: &Rc<Self>) -> Result<(), Fault> {
         let disks = 0..self.file.stripe.disks_per_server;
         try_join_all(disks.map(|disk| self.transfer_disk(DiskId(disk)))).await?;
-        if self.request.sync && self.request.direction == Direction::Write {
+        if self.parameters.sync && self.parameters.direction == Direction::Write {
             self.server.sync(&self.file).await?;
         }
         Ok(())
@@ -146,9 +95,9 @@ impl<W: World> Collective<W> {
     /// buffers. Each buffer is a task, so that an event of one block wakes only the task of its
     /// buffer.
     async fn transfer_disk(self: &Rc<Self>, number: DiskId) -> Result<(), Fault> {
-        let CollectiveRequest { access, order, .. } = &self.request;
-        let Some(order) = blocks_in_order(&self.server, &self.file, access, *order, number).await
-        else {
+        let order = self.parameters.order;
+        let order = blocks_in_order(&self.server, &self.file, &self.access, order, number).await;
+        let Some(order) = order else {
             // A disk that is not needed may have stopped.
             return Ok(());
         };
@@ -177,13 +126,13 @@ impl<W: World> Collective<W> {
     ) -> Result<(), Fault> {
         let range = self.file.block_range(block);
         let place = (self.place, self.file.stripe.servers);
-        let shares = shares_of(&self.request.access, range, place);
+        let shares = shares_of(&self.access, range, place);
         if shares.is_empty() {
             return Ok(());
         }
         let _permit = buffers.take(&self.server.world, range.length()).await;
         self.server.world.compute(self.server.config.costs.block).await;
-        match self.request.direction {
+        match self.parameters.direction {
             Direction::Read => self.read_block(disk, block, shares).await,
             Direction::Write => self.write_block(disk, block, shares).await,
         }
@@ -247,7 +196,7 @@ impl<W: World> Collective<W> {
     /// Tells if the clients write every byte of a block.
     fn covers(&self, shares: &[Share], range: ByteRange) -> bool {
         let bytes: u64 = shares.iter().map(Share::bytes).sum();
-        if bytes != range.length() || !may_overlap(&self.request.access) {
+        if bytes != range.length() || !may_overlap(&self.access) {
             return bytes == range.length();
         }
         let all: Vec<PieceRun> = shares.iter().flat_map(|share| share.pieces.clone()).collect();
@@ -271,7 +220,7 @@ impl<W: World> Collective<W> {
     /// Occupies the processor for the cost of finding a share's pieces. At zero cost it does not
     /// wait for the processor, where the next block would overtake this one.
     async fn find_pieces(&self, share: &Share) {
-        let cost = self.server.config.costs.pieces(&self.request.access, &share.pieces);
+        let cost = self.server.config.costs.pieces(&self.access, &share.pieces);
         if cost > Duration::ZERO {
             self.server.world.compute(cost).await;
         }

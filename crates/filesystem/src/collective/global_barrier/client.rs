@@ -2,7 +2,7 @@
 
 use super::super::caching;
 use super::super::transfer::Transfer;
-use crate::client::{Group, SharedMemory};
+use crate::client::{PeerMesh, SharedMemory};
 use crate::scale::rare;
 use caching::client::Chunks;
 use futures_util::stream::{self, StreamExt};
@@ -18,22 +18,22 @@ const REQUESTS_MAX: usize = 1024;
 
 /// Carries out a collective by a global barrier.
 pub(crate) async fn transfer<W: World>(
-    group: &Group<W>,
+    mesh: &PeerMesh<W>,
     transfer: &Transfer,
     memory: &SharedMemory<W>,
 ) -> Result<(), Fault> {
-    let moved = move_chunks(group, transfer, memory).await;
-    caching::client::finish_without_prefetches(group, transfer, moved).await
+    let moved = move_chunks(mesh, transfer, memory).await;
+    caching::client::finish_without_prefetches(mesh, transfer, moved).await
 }
 
 /// Moves the chunks of this member, one after another.
 pub(crate) async fn move_chunks<W: World>(
-    group: &Group<W>,
+    mesh: &PeerMesh<W>,
     transfer: &Transfer,
     memory: &SharedMemory<W>,
 ) -> Result<(), Fault> {
-    let chunks = Chunks::of(group, transfer, memory);
-    for chunk in transfer.access.chunks(group.rank()) {
+    let chunks = Chunks::of(mesh, transfer, memory);
+    for chunk in transfer.access.chunks(mesh.rank()) {
         chunks.transfer_at_once(chunk).await?;
     }
     chunks.write_back().await

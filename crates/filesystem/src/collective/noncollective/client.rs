@@ -5,23 +5,23 @@ use super::super::caching;
 use super::super::call_servers::call_to_the_end;
 use super::super::transfer::Transfer;
 use super::part::Part;
-use crate::client::{Client, Group, SharedMemory, WithdrawnOnDrop};
+use crate::client::{Client, PeerMesh, SharedMemory, WithdrawnOnDrop};
 use policy::Direction;
 use units::{RegionId, ServerId};
-use wire::{Fault, PartRequest, Request};
+use wire::{Fault, PartRequest, Request, TransferName};
 use world::{Memory, World};
 
 /// Transfers the part of one member of a group. Members wait for one another only to agree on the
 /// outcome.
 pub(crate) async fn transfer<W: World>(
-    group: &Group<W>,
+    mesh: &PeerMesh<W>,
     transfer: &Transfer,
     memory: &SharedMemory<W>,
     collective: u64,
 ) -> Result<(), Fault> {
-    let part = Part::of(transfer, group.rank());
-    let moved = ask(group.client(), &part, memory.region, collective).await;
-    caching::client::finish_without_prefetches(group, transfer, moved).await
+    let part = Part::of(transfer, mesh.rank());
+    let moved = ask(mesh.client(), &part, memory.region, collective).await;
+    caching::client::finish_without_prefetches(mesh, transfer, moved).await
 }
 
 impl<W: World> Client<W> {
@@ -48,12 +48,12 @@ impl<W: World> Client<W> {
         check(part, memory.length())?;
         // No server gets the end of a transfer before its beginning.
         self.reach(|| servers_of(part)).await?;
-        let exposed = self.expose_at_once(memory).await;
-        let withdrawn_if_dropped = WithdrawnOnDrop { world: self.world(), exposed };
+        let region = self.expose_at_once(memory).await;
+        let withdrawn_if_dropped = WithdrawnOnDrop { world: self.world(), region };
         let number = self.world().random();
-        let moved = ask(self, part, exposed.region, number).await;
+        let moved = ask(self, part, region, number).await;
         std::mem::forget(withdrawn_if_dropped);
-        self.world().withdraw(exposed.region).await;
+        self.world().withdraw(region).await;
         self.world().compute(self.costs().collective).await;
         moved
     }
@@ -76,7 +76,7 @@ async fn ask<W: World>(
         region,
         order: part.order,
     }));
-    call_to_the_end(client, &servers, &request, number).await
+    call_to_the_end(client, &servers, &request, TransferName::Part(number)).await.map(|_| ())
 }
 
 /// Returns the servers that have blocks of a part.

@@ -5,6 +5,7 @@ use super::super::access_checks::{check_client, transfer_fault};
 use crate::server::Server;
 use crate::server::answer::Answer;
 use crate::server::files::open_file::OpenFile;
+use crate::server::transfers::active_transfers::TransferKey;
 use futures_util::future::{Either, select, try_join_all};
 use policy::{Direction, disk_order};
 use std::cell::{Cell, RefCell};
@@ -46,7 +47,8 @@ pub(crate) async fn serve<W: World>(
         Direction::Read => None,
         Direction::Write => Some(server.begin_change(&file)?),
     };
-    let guard = server.active_transfers.enter((from, request.number), request.file)?;
+    let guard =
+        server.active_transfers.enter(TransferKey::Part(from, request.number), request.file)?;
     let (request, file, moved) = (&request, &file, Cell::new(0));
     let transfer = Transfer { server, request, file, place, peer: from, moved };
     let outcome = {

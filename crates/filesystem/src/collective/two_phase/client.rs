@@ -3,7 +3,7 @@
 use super::super::access_checks::{may_overlap, transfer_fault};
 use super::super::caching;
 use super::super::transfer::Transfer;
-use crate::client::{Group, SharedMemory};
+use crate::client::{PeerMesh, SharedMemory};
 use caching::client::Chunks;
 use futures_util::future::try_join_all;
 use policy::{Chunk, Direction, conforming_segment};
@@ -24,13 +24,13 @@ const COPIES_OF_READ: u64 = 1;
 
 /// Carries out a collective in two phases.
 pub(crate) async fn transfer<W: World>(
-    group: &Group<W>,
+    mesh: &PeerMesh<W>,
     transfer: &Transfer,
     memory: &SharedMemory<W>,
 ) -> Result<(), Fault> {
-    group.share_among_members(memory).await?;
-    let segment = segment_of(group, transfer);
-    let phases = Phases { group, transfer, memory, segment };
+    mesh.share_among_members(memory).await?;
+    let segment = segment_of(mesh, transfer);
+    let phases = Phases { mesh, transfer, memory, segment };
     match transfer.direction {
         Direction::Read => phases.read().await,
         Direction::Write => phases.write().await,
@@ -38,16 +38,16 @@ pub(crate) async fn transfer<W: World>(
 }
 
 /// Returns the part of the file that a member reads or writes.
-pub(crate) fn segment_of<W: World>(group: &Group<W>, transfer: &Transfer) -> ByteRange {
+pub(crate) fn segment_of<W: World>(mesh: &PeerMesh<W>, transfer: &Transfer) -> ByteRange {
     // All members know the access, but one may know of a longer file than the others. Bytes before
     // and behind the access stay untouched: a program may append to a large file.
     let range = transfer.access.file_extent();
-    conforming_segment(group.rank(), group.size(), range, &transfer.file.stripe)
+    conforming_segment(mesh.rank(), mesh.size(), range, &transfer.file.stripe)
 }
 
 /// One client's segment and memory in a transfer.
 struct Phases<'a, W: World> {
-    group: &'a Group<W>,
+    mesh: &'a PeerMesh<W>,
     transfer: &'a Transfer,
     memory: &'a SharedMemory<W>,
     /// Part of the file that this client reads or writes.
@@ -58,32 +58,32 @@ impl<W: World> Phases<'_, W> {
     async fn read(&self) -> Result<(), Fault> {
         let conforming = self.world().memory(self.segment.length());
         let read = self.request(Direction::Read, &conforming).await;
-        caching::client::finish(self.group, self.transfer, read).await?;
+        caching::client::finish(self.mesh, self.transfer, read).await?;
         self.keep_own(&conforming).await;
         let delivering = self.copying(COPIES_OF_READ, self.segment.length());
         if delivering > Duration::ZERO {
             self.world().compute(delivering).await;
         }
         let permuted = self.permute_out(conforming.freeze()).await;
-        self.group.agree(permuted).await
+        self.mesh.agree(permuted).await
     }
 
     async fn write(&self) -> Result<(), Fault> {
         let conforming = self.world().memory(self.segment.length());
         self.fill_gaps(&conforming).await?;
         let permuted = self.permute_in(&conforming).await;
-        self.group.agree(permuted).await?;
+        self.mesh.agree(permuted).await?;
         let written = self.request(Direction::Write, &conforming).await;
-        caching::client::finish(self.group, self.transfer, written).await
+        caching::client::finish(self.mesh, self.transfer, written).await
     }
 
     fn world(&self) -> &W {
-        self.group.client().world()
+        self.mesh.client().world()
     }
 
     /// Returns the processor time of `copies` copies within this client.
     fn copying(&self, copies: u64, bytes: u64) -> Duration {
-        self.group.client().costs().segment(copies, bytes)
+        self.mesh.client().costs().segment(copies, bytes)
     }
 
     /// Returns the processor time to find and copy this member's own pieces.
@@ -97,8 +97,8 @@ impl<W: World> Phases<'_, W> {
         if self.segment.is_empty() {
             return Ok(());
         }
-        let client = self.group.client();
-        let region = client.expose_to_servers(conforming).await?.region;
+        let client = self.mesh.client();
+        let region = client.expose_to_servers(conforming).await?;
         let chunks = Chunks {
             client,
             direction,
@@ -127,12 +127,12 @@ impl<W: World> Phases<'_, W> {
             true => Ok(()),
             false => self.request(Direction::Read, conforming).await,
         };
-        self.group.agree(filled).await
+        self.mesh.agree(filled).await
     }
 
     /// Copies the pieces of the segment that are this client's own to their places.
     async fn keep_own(&self, conforming: &W::Memory) {
-        let rank = self.group.rank();
+        let rank = self.mesh.rank();
         for window in self.segment.windows(WINDOW_BYTES) {
             let pieces = self.pieces(rank, window);
             self.world().compute(self.cost_of_own(&pieces)).await;
@@ -143,7 +143,7 @@ impl<W: World> Phases<'_, W> {
     /// Puts the pieces of the segment into their other owners' memories.
     async fn permute_out(&self, conforming: W::Payload) -> Result<(), Fault> {
         for window in self.segment.windows(WINDOW_BYTES) {
-            let others = self.owners(window).filter(|owner| *owner != self.group.rank());
+            let others = self.owners(window).filter(|owner| *owner != self.mesh.rank());
             let puts = others.map(|owner| {
                 let conforming = &conforming;
                 async move {
@@ -164,7 +164,7 @@ impl<W: World> Phases<'_, W> {
         for window in self.segment.windows(WINDOW_BYTES) {
             let gets = self.owners(window).map(|owner| async move {
                 let pieces = self.pieces(owner, window);
-                if owner == self.group.rank() {
+                if owner == self.mesh.rank() {
                     self.world().compute(self.cost_of_own(&pieces)).await;
                     copy(&self.memory.memory, Side::Memory, conforming, &pieces);
                     return Ok(());
@@ -182,7 +182,7 @@ impl<W: World> Phases<'_, W> {
     /// Returns the owners of bytes in `window`, beginning with the next rank, to avoid incast.
     fn owners(&self, window: ByteRange) -> impl Iterator<Item = ClientId> {
         let owners: Vec<ClientId> = self.transfer.access.clients_in(window).collect();
-        let first = owners.partition_point(|owner| *owner <= self.group.rank());
+        let first = owners.partition_point(|owner| *owner <= self.mesh.rank());
         let (before, after) = owners.split_at(first);
         let rotated: Vec<ClientId> = after.iter().chain(before).copied().collect();
         rotated.into_iter()
@@ -197,11 +197,11 @@ impl<W: World> Phases<'_, W> {
 
     /// Returns the processor time to find pieces.
     fn cost_of(&self, pieces: &[PieceRun]) -> Duration {
-        self.group.client().costs().pieces(&self.transfer.access, pieces)
+        self.mesh.client().costs().pieces(&self.transfer.access, pieces)
     }
 
     fn place_of(&self, owner: ClientId) -> (units::PeerId, units::RegionId) {
-        (self.group.peer(owner), self.memory.region_of(owner))
+        (self.mesh.peer(owner), self.memory.region_of(owner))
     }
 }
 

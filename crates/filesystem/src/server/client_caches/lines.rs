@@ -1,6 +1,6 @@
 //! Places of lines in blocks, and what happens to lines that the server's cache evicts.
 
-use super::enrolled::name_of;
+use super::registered::name_of;
 use crate::line_locks::LineTurn;
 use crate::server::Server;
 use crate::server::files::open_file::OpenFile;

@@ -19,10 +19,10 @@
 //! - A file that is in caches changes through them only.
 
 mod cached_files;
-mod enrolled;
 mod lines;
+mod registered;
 mod serve;
 mod writes;
 
 pub(crate) use cached_files::UncachedUse;
-pub(crate) use enrolled::ClientCaches;
+pub(crate) use registered::ClientCaches;

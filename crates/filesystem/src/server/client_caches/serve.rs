@@ -1,7 +1,7 @@
 //! Requests of clients with caches: reads, and the way to all others.
 
-use super::enrolled::key_of;
 use super::lines::LinePlace;
+use super::registered::key_of;
 use crate::scale::rare;
 use crate::server::Server;
 use crate::signal::Signal;
@@ -52,12 +52,12 @@ impl<W: World> Server<W> {
             self.check_not_read_only()?;
         }
         match request {
-            CacheRequest::Enrol(enrolment) => {
+            CacheRequest::Register(registration) => {
                 if !self.sessions.borrow().contains(call.0) {
                     // It has left meanwhile.
                     return Ok(());
                 }
-                self.client_caches.enrol(&self.world, call.0, enrolment)?;
+                self.client_caches.register(&self.world, call.0, registration)?;
                 self.disconnect_when_stalled(call.0);
                 let coordinated =
                     |it: &mut Directory| it.cooperation() == Cooperation::CentrallyCoordinated;

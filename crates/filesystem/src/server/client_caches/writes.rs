@@ -1,7 +1,7 @@
 //! Writes of clients with caches, and lines that clients evict.
 
-use super::enrolled::{key_of, name_of};
 use super::lines::LinePlace;
+use super::registered::{key_of, name_of};
 use crate::server::Server;
 use futures_util::future::join_all;
 use policy::{LineFate, LineKey};

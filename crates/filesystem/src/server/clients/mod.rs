@@ -1,5 +1,5 @@
-//! The clients of a server: their sessions, and the connections that the server opens to them.
+//! The clients of a server: their sessions, and pings of those that others wait for.
 
-pub(crate) mod outbound_connections;
+pub(crate) mod departed_keys;
 pub(crate) mod probes;
 pub(crate) mod session;

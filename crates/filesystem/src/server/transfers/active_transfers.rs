@@ -7,11 +7,16 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use units::{FileId, PeerId};
-use wire::Fault;
+use wire::{CallId, Fault};
 
-/// Key of a transfer: the connection of the client that asked for it, and that client's number of
-/// it.
-pub(crate) type TransferKey = (PeerId, u64);
+/// Key of a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum TransferKey {
+    /// Collective call of a group.
+    Call(CallId),
+    /// Part of one client, by its connection and the number that it gave.
+    Part(PeerId, u64),
+}
 
 /// Active transfers of one server.
 #[derive(Default)]
@@ -37,7 +42,7 @@ impl ActiveTransfers {
     /// Enters a transfer on `file`.
     ///
     /// # Errors
-    /// [`Fault::BadRequest`] when the client has an active transfer of this number.
+    /// [`Fault::BadRequest`] when a transfer with this key is active.
     pub(crate) fn enter(
         &self,
         key: TransferKey,
@@ -45,7 +50,11 @@ impl ActiveTransfers {
     ) -> Result<ActiveTransferGuard<'_>, Fault> {
         match self.all.borrow_mut().entry(key) {
             Entry::Occupied(_) => {
-                let cause = format!("collective {} is already under way", key.1);
+                let number = match key {
+                    TransferKey::Call(call) => call.number,
+                    TransferKey::Part(_, number) => number,
+                };
+                let cause = format!("transfer {number} is already under way");
                 Err(Fault::BadRequest { cause })
             }
             Entry::Vacant(vacant) => {
@@ -55,10 +64,10 @@ impl ActiveTransfers {
         }
     }
 
-    /// Aborts the transfer `key`, if it is active.
-    pub(crate) fn cancel(&self, key: TransferKey) {
+    /// Aborts the transfer `key` for a reason, if it is active.
+    pub(crate) fn abort(&self, key: TransferKey, reason: Fault) {
         if let Some(transfer) = self.all.borrow_mut().get_mut(&key) {
-            transfer.abort_reason = Some(Fault::Cancelled);
+            transfer.abort_reason = Some(reason);
         }
         self.notify();
     }

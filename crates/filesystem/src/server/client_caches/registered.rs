@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{Duration, PeerId};
-use wire::{CacheAnswer, CacheCommand, Enrolment, Fault, LineName, LineTaker, Message};
+use wire::{CacheAnswer, CacheCommand, CacheRegistration, Fault, LineName, LineTaker, Message};
 use world::{Payload, Scope, World};
 
 /// Maximum number of bytes of messages that wait to be sent to one client. A client with more gets
@@ -27,7 +27,7 @@ const STALL_TIMEOUT: Duration = Duration::from_ms(20_000);
 pub(crate) struct ClientCaches<W: World> {
     /// State that all clients agree on; `None` while no client has a cache.
     pub(super) shared: RefCell<Option<Shared>>,
-    clients: RefCell<BTreeMap<PeerId, Rc<Enrolled<W>>>>,
+    clients: RefCell<BTreeMap<PeerId, Rc<Registered<W>>>>,
     pub(super) locks: LineLocks,
     pub(crate) files: CachedFiles,
     awaited: RefCell<BTreeMap<u64, Awaited<W::Payload>>>,
@@ -46,7 +46,7 @@ pub(super) struct Shared {
 }
 
 /// Client with a cache.
-struct Enrolled<W: World> {
+struct Registered<W: World> {
     address: String,
     ticket: u64,
     /// Messages to it, in the order in which they were decided.
@@ -90,14 +90,14 @@ impl<W: World> Default for ClientCaches<W> {
 
 impl<W: World> ClientCaches<W> {
     /// Adds a client. All must agree on the size of a line and on the cooperation.
-    pub(super) fn enrol(
+    pub(super) fn register(
         &self,
         world: &W,
         client: PeerId,
-        enrolment: Enrolment,
+        registration: CacheRegistration,
     ) -> Result<(), Fault> {
-        let Enrolment { line_bytes, cooperation, chances, global_lines, address, ticket } =
-            enrolment;
+        let CacheRegistration { line_bytes, cooperation, chances, global_lines, address, ticket } =
+            registration;
         let refused = |cause: &str| Err(Fault::BadRequest { cause: cause.to_owned() });
         if line_bytes == 0 || line_bytes > wire::LINE_BYTES_MAX {
             return refused("a block of a client's cache has 1 to 1048576 bytes");
@@ -116,8 +116,8 @@ impl<W: World> ClientCaches<W> {
         if shared.directory.has(client) {
             return refused("this client has a cache already");
         }
-        shared.directory.enrol(client, global_lines.min(policy::LINES_MAX));
-        let enrolled = Rc::new(Enrolled {
+        shared.directory.register(client, global_lines.min(policy::LINES_MAX));
+        let registered = Rc::new(Registered {
             address,
             ticket,
             commands: RefCell::default(),
@@ -126,20 +126,20 @@ impl<W: World> ClientCaches<W> {
             is_confirming: Cell::default(),
             sending: Scope::new(world.clone()),
         });
-        let (weak, world) = (Rc::downgrade(&enrolled), world.clone());
-        enrolled.sending.spawn(async move {
-            while let Some(enrolled) = weak.upgrade() {
-                let next = || enrolled.commands.borrow_mut().pop_front();
-                let (message, body) = enrolled.added.until(next).await;
+        let (weak, world) = (Rc::downgrade(&registered), world.clone());
+        registered.sending.spawn(async move {
+            while let Some(registered) = weak.upgrade() {
+                let next = || registered.commands.borrow_mut().pop_front();
+                let (message, body) = registered.added.until(next).await;
                 let (bytes, header) = (queued_bytes(&body), wire::encode(&message));
                 let message = world::Message { body, ..world::Message::new(header) };
                 // A client that has left is removed when the network reports it.
                 let _ = world.send(client, message).await;
-                enrolled.queued_bytes.update(|sum| sum - bytes);
+                registered.queued_bytes.update(|sum| sum - bytes);
             }
             Ok(())
         });
-        self.clients.borrow_mut().insert(client, enrolled);
+        self.clients.borrow_mut().insert(client, registered);
         Ok(())
     }
 
@@ -167,8 +167,8 @@ impl<W: World> ClientCaches<W> {
         client: PeerId,
         task: impl Future<Output = Result<(), Infallible>> + 'static,
     ) {
-        if let Some(enrolled) = self.clients.borrow().get(&client) {
-            enrolled.sending.spawn(task);
+        if let Some(registered) = self.clients.borrow().get(&client) {
+            registered.sending.spawn(task);
         }
     }
 
@@ -258,13 +258,13 @@ impl<W: World> ClientCaches<W> {
     /// Queues a message for a client. Returns false if it has left.
     pub(super) fn queue(&self, client: PeerId, message: Message, body: Option<W::Payload>) -> bool {
         let clients = self.clients.borrow();
-        let Some(enrolled) = clients.get(&client) else { return false };
-        enrolled.queued_bytes.update(|sum| sum + queued_bytes(&body));
-        if enrolled.queued_bytes.get() > QUEUED_BYTES_MAX {
+        let Some(registered) = clients.get(&client) else { return false };
+        registered.queued_bytes.update(|sum| sum + queued_bytes(&body));
+        if registered.queued_bytes.get() > QUEUED_BYTES_MAX {
             self.slow.borrow_mut().insert(client);
         }
-        enrolled.commands.borrow_mut().push_back((message, body));
-        enrolled.added.notify();
+        registered.commands.borrow_mut().push_back((message, body));
+        registered.added.notify();
         true
     }
 
@@ -272,8 +272,8 @@ impl<W: World> ClientCaches<W> {
     pub(super) fn next_slow(&self) -> Option<PeerId> {
         let clients = self.clients.borrow();
         let is_slow = |client: &PeerId| {
-            let enrolled = clients.get(client);
-            enrolled.is_some_and(|it| it.queued_bytes.get() > QUEUED_BYTES_MAX)
+            let registered = clients.get(client);
+            registered.is_some_and(|it| it.queued_bytes.get() > QUEUED_BYTES_MAX)
         };
         while let Some(client) = self.slow.borrow_mut().pop_first() {
             if is_slow(&client) {
@@ -292,15 +292,15 @@ impl<W: World> ClientCaches<W> {
     /// Has a client confirm its commands.
     pub(super) async fn confirm(&self, client: PeerId) {
         self.ask(client, |number| CacheCommand::Confirm { number }).await;
-        if let Some(enrolled) = self.clients.borrow().get(&client) {
-            enrolled.is_confirming.set(false);
+        if let Some(registered) = self.clients.borrow().get(&client) {
+            registered.is_confirming.set(false);
         }
     }
 
     /// Returns the address and the secret of a client that takes a line, and a new number.
     pub(super) fn taker(&self, client: PeerId) -> Option<LineTaker> {
         let clients = self.clients.borrow();
-        let Enrolled { address, ticket, .. } = &**clients.get(&client)?;
+        let Registered { address, ticket, .. } = &**clients.get(&client)?;
         let number = self.next.get();
         self.next.set(number + 1);
         Some(LineTaker { address: address.clone(), ticket: *ticket, number })
@@ -319,8 +319,8 @@ impl<W: World> ClientCaches<W> {
     /// Number of bytes of a line, if `client` has a cache.
     pub(super) fn line_bytes(&self, client: PeerId) -> Result<u64, Fault> {
         let shared = self.shared.borrow();
-        let enrolled = shared.as_ref().filter(|shared| shared.directory.has(client));
-        enrolled.map(|shared| shared.line_bytes).ok_or_else(|| Fault::BadRequest {
+        let registered = shared.as_ref().filter(|shared| shared.directory.has(client));
+        registered.map(|shared| shared.line_bytes).ok_or_else(|| Fault::BadRequest {
             cause: "the client has not said that it has a cache".to_owned(),
         })
     }

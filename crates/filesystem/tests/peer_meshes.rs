@@ -6,7 +6,7 @@
 use crate::support;
 
 use filesystem::collective::Strategy;
-use filesystem::{Fault, Group};
+use filesystem::{Fault, PeerMesh};
 use policy::{Access, Direction, Pattern};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -32,7 +32,7 @@ fn pattern(name: &str, clients: u32) -> Access {
     pattern.access(clients, 8, FILE_BYTES).unwrap()
 }
 
-type Member = Group<SimulatedWorld<Bytes>>;
+type Member = PeerMesh<SimulatedWorld<Bytes>>;
 
 /// Work of the members, and the death of one of them.
 #[derive(Clone, Copy)]

@@ -1,13 +1,13 @@
 //! Requests of single members of a group: its counter and its range locks.
 //!
 //! Invariants:
-//! - A request is carried out for an enrolled member only.
+//! - A request is carried out for a registered member only.
 //! - Locks and queued requests of a member go when it leaves the group or disconnects.
 //! - The counter and the locks of a group go with its last member.
 
-use crate::server::group_locks::Outcome;
-use crate::server::member_calls::timeout_of;
-use crate::server::rendezvous::bad;
+use super::locks::Outcome;
+use super::refusal::bad;
+use super::requests::timeout_of;
 use crate::server::state::Server;
 use futures_util::future::{Either, select};
 use policy::{LockName, LockedRange};
@@ -20,7 +20,7 @@ impl<W: World> Server<W> {
     /// Returns the counter of a group, and changes it.
     pub(crate) fn count(&self, from: PeerId, request: CounterRequest) -> Result<Reply, Fault> {
         let CounterRequest { group, rank, change } = request;
-        self.rendezvous.for_member(from, (group, rank), |group| {
+        self.groups.for_member(from, (group, rank), |group| {
             let before = group.counter;
             let overflow = |add| Fault::CounterOverflow { value: before, add };
             group.counter = match change {
@@ -41,7 +41,7 @@ impl<W: World> Server<W> {
         let name = LockName { owner: rank, number };
         let lock = LockedRange { name, range: ByteRange::new(start, end), kind };
         let member = (group, rank);
-        let requested = self.rendezvous.for_member(from, member, |group| group.locks.request(lock));
+        let requested = self.groups.for_member(from, member, |group| group.locks.request(lock));
         let Some(turn) = requested? else { return Ok(Reply::Done) };
         let _wait = self.bounded_wait(from);
         let decided = pin!(turn.ended());
@@ -49,7 +49,7 @@ impl<W: World> Server<W> {
         match select(decided, limit).await {
             Either::Left((Outcome::Granted, _)) => Ok(Reply::Done),
             Either::Left((Outcome::Withdrawn, _)) => Err(Fault::Cancelled),
-            Either::Right(_) => self.rendezvous.for_member(from, member, |group| {
+            Either::Right(_) => self.groups.for_member(from, member, |group| {
                 let held = group.locks.give_up(name).ok_or(Fault::Cancelled)?;
                 let (holder, ByteRange { start, end }) = (held.name.owner, held.range);
                 Err(Fault::LockTimedOut { holder, start, end, waited_ms: timeout_ms })
@@ -61,7 +61,7 @@ impl<W: World> Server<W> {
     pub(crate) fn unlock(&self, from: PeerId, request: UnlockRequest) -> Result<Reply, Fault> {
         let UnlockRequest { group, rank, number } = request;
         let name = LockName { owner: rank, number };
-        self.rendezvous.for_member(from, (group, rank), |group| match group.locks.release(name) {
+        self.groups.for_member(from, (group, rank), |group| match group.locks.release(name) {
             true => Ok(Reply::Done),
             false => bad(format!("rank {} has no lock {number}", rank.0)),
         })

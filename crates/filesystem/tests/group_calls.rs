@@ -1,13 +1,13 @@
-//! Proves, for groups whose members meet at the servers: every byte comes to its place, whatever
-//! each member says of its own part; a missing member is named after the time-out, one that died at
-//! once; members that disagree all learn it; nothing hangs.
+//! Proves, for groups whose members join calls at the servers: every byte comes to its place,
+//! whatever each member says of its own part; a missing member is named after the time-out, one
+//! that died at once; members that disagree all learn it; nothing hangs.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
 
 use filesystem::collective::Strategy;
-use filesystem::{Fault, Group, Membership, PeerCall, Peers};
+use filesystem::{Fault, Group, PeerCall, PeerMesh, Peers};
 use policy::{
     Access, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry, Nested, OwnPart,
 };
@@ -25,16 +25,16 @@ use world_simulated::SimulatedWorld;
 const BYTES: u64 = 64 * 64;
 const TIMEOUT: Duration = Duration::from_ms(2_000);
 
-type Member = Membership<SimulatedWorld<Bytes>>;
+type Member = Group<SimulatedWorld<Bytes>>;
 
-/// Meets the others under a name, and enrols with the number that rank 0 brings.
-async fn enrol(start: &Start, name: &str, size: u32) -> Result<Member, Fault> {
+/// Gets the number of rank 0 by an all-gather of this name, and registers with it.
+async fn register(start: &Start, name: &str, size: u32) -> Result<Member, Fault> {
     let client = start.connect().await?;
     let group = 77 + start.shape.seed;
     let own = group.to_le_bytes().to_vec();
-    let met = client.meet(name, (start.rank, size), own, TIMEOUT).await?;
+    let met = client.all_gather(name, (start.rank, size), own, TIMEOUT).await?;
     let group = u64::from_le_bytes(met[0][..].try_into().unwrap());
-    Membership::enrol(client, group, (start.rank, size), TIMEOUT).await
+    Group::register(client, group, (start.rank, size), TIMEOUT).await
 }
 
 async fn open(member: &Member, start: &Start, bytes: u64) -> FileRecord {
@@ -146,7 +146,7 @@ fn shape(seed: u64) -> Shape {
 
 #[test]
 fn members_move_their_own_parts() {
-    for_each_seed("rendezvous", "members_move_their_own_parts", 200, |seed| {
+    for_each_seed("group_calls", "members_move_their_own_parts", 200, |seed| {
         let mut numbers = Numbers::new(seed);
         let (written, read_as) = (some_parts(&mut numbers), some_parts(&mut numbers));
         let cluster = Cluster::new(shape(seed));
@@ -158,7 +158,7 @@ fn members_move_their_own_parts() {
             let memory = memory_of(&writes, start.rank, &contents);
             let (own, other) = (written[rank].clone(), read_as[rank].clone());
             async move {
-                let member = enrol(&start, "all", 4).await.unwrap();
+                let member = register(&start, "all", 4).await.unwrap();
                 let file = open(&member, &start, BYTES).await;
                 write(&member, &file, own, memory).await.unwrap();
                 let got = read(&member, &file, other).await.unwrap();
@@ -183,7 +183,7 @@ fn several_calls_of_one_group_are_under_way() {
         let own = parts[start.rank.0 as usize].clone();
         let memory = memory_of(&access, start.rank, &contents);
         async move {
-            let member = enrol(&start, "all", 4).await.unwrap();
+            let member = register(&start, "all", 4).await.unwrap();
             let file = open(&member, &start, BYTES).await;
             write(&member, &file, own.clone(), memory).await.unwrap();
             let reads = (0..8).map(|_| read(&member, &file, own.clone()));
@@ -199,11 +199,11 @@ fn several_calls_of_one_group_are_under_way() {
 
 #[test]
 fn a_missing_member_is_named_to_all_others() {
-    for_each_seed("rendezvous", "a_missing_member_is_named_to_all_others", 40, |seed| {
+    for_each_seed("group_calls", "a_missing_member_is_named_to_all_others", 40, |seed| {
         let cluster = Cluster::new(shape(seed));
         let absent = (seed % 4) as u32;
         let ended = cluster.run(0..4, |start| async move {
-            let member = enrol(&start, "all", 4).await.unwrap();
+            let member = register(&start, "all", 4).await.unwrap();
             let file = open(&member, &start, BYTES).await;
             let before = start.now();
             if start.rank.0 == absent {
@@ -229,7 +229,7 @@ fn a_missing_member_is_named_to_all_others() {
 fn a_member_that_has_left_is_missing_at_once() {
     let cluster = Cluster::new(shape(1));
     let ended = cluster.run(0..3, |start| async move {
-        let member = enrol(&start, "all", 3).await.unwrap();
+        let member = register(&start, "all", 3).await.unwrap();
         let file = open(&member, &start, BYTES).await;
         if start.rank.0 == 1 {
             member.leave();
@@ -253,7 +253,7 @@ fn a_meeting_does_not_wait_for_a_member_that_has_left() {
     for before in [true, false] {
         let cluster = Cluster::new(shape(1));
         let ended = cluster.run(0..3, |start| async move {
-            let member = enrol(&start, "all", 3).await.unwrap();
+            let member = register(&start, "all", 3).await.unwrap();
             member.all_gather(Vec::new()).await.unwrap();
             // It leaves before the others come, or while they wait.
             let leaves = start.rank.0 == 1;
@@ -281,7 +281,7 @@ fn a_meeting_does_not_wait_for_a_member_that_has_left() {
 fn members_that_disagree_all_learn_it() {
     let cluster = Cluster::new(shape(2));
     let ended = cluster.run(0..3, |start| async move {
-        let member = enrol(&start, "all", 3).await.unwrap();
+        let member = register(&start, "all", 3).await.unwrap();
         let file = open(&member, &start, BYTES).await;
         let part = OwnPart::contiguous(0, 8);
         let first = match start.rank.0 {
@@ -302,7 +302,7 @@ fn members_that_disagree_all_learn_it() {
 fn a_part_that_does_not_fit_fails_the_call_for_all() {
     let cluster = Cluster::new(shape(5));
     let ended = cluster.run(0..3, |start| async move {
-        let member = enrol(&start, "all", 3).await.unwrap();
+        let member = register(&start, "all", 3).await.unwrap();
         let file = open(&member, &start, BYTES).await;
         let offset = if start.rank.0 == 1 { BYTES } else { 0 };
         read(&member, &file, OwnPart::contiguous(offset, 8)).await
@@ -314,12 +314,12 @@ fn a_part_that_does_not_fit_fails_the_call_for_all() {
 }
 
 #[test]
-fn a_meeting_names_the_members_that_did_not_come() {
+fn an_all_gather_names_the_members_that_brought_nothing() {
     let cluster = Cluster::new(shape(6));
     let ended = cluster.run(0..3, |start| async move {
         match start.rank.0 {
             1 => None,
-            _ => Some(enrol(&start, "all", 3).await.map(|_| ())),
+            _ => Some(register(&start, "all", 3).await.map(|_| ())),
         }
     });
     for outcome in ended.into_iter().flatten() {
@@ -329,7 +329,8 @@ fn a_meeting_names_the_members_that_did_not_come() {
         assert!(named, "{fault}");
         assert_eq!(
             fault.to_string(),
-            "rank 1 did not join the meeting \"all\", in which the other members wait (waited 2 s)"
+            "rank 1 did not join the all-gather \"all\", in which the other members wait (waited \
+             2 s)"
         );
     }
 }
@@ -341,7 +342,7 @@ fn a_name_serves_one_group_after_another() {
         let client = start.connect().await.unwrap();
         for round in 0..10_u8 {
             let own = vec![round, start.rank.0 as u8];
-            let met = client.meet("again", (start.rank, 3), own, TIMEOUT).await.unwrap();
+            let met = client.all_gather("again", (start.rank, 3), own, TIMEOUT).await.unwrap();
             assert_eq!(met, (0..3).map(|rank| vec![round, rank]).collect::<Vec<_>>());
         }
     });
@@ -349,7 +350,7 @@ fn a_name_serves_one_group_after_another() {
 
 #[test]
 fn a_member_that_dies_is_named_soon() {
-    for_each_seed("rendezvous", "a_member_that_dies_is_named_soon", 200, |seed| {
+    for_each_seed("group_calls", "a_member_that_dies_is_named_soon", 200, |seed| {
         let mut numbers = Numbers::new(seed);
         let victim = numbers.below(4) as u32;
         let cluster = Cluster::new(shape(seed));
@@ -357,7 +358,7 @@ fn a_member_that_dies_is_named_soon() {
         let programs = cluster.programs(&[0, 1, 2, 3], |start| {
             let ready = Rc::clone(&ready);
             async move {
-                let member = enrol(&start, "all", 4).await.unwrap();
+                let member = register(&start, "all", 4).await.unwrap();
                 let file = open(&member, &start, BYTES).await;
                 ready.set(ready.get() + 1);
                 loop {
@@ -412,11 +413,11 @@ fn call_of_peers(numbers: &mut Numbers) -> PeerCall {
 #[test]
 fn a_member_that_cannot_open_the_file_keeps_no_other_waiting() {
     let name = "a_member_that_cannot_open_the_file_keeps_no_other_waiting";
-    for_each_seed("rendezvous", name, 40, |seed| {
+    for_each_seed("group_calls", name, 40, |seed| {
         let call = call_of_peers(&mut Numbers::new(seed));
         let cluster = Cluster::<Bytes>::new(shape(seed));
         let ended = cluster.run(0..4, move |start| async move {
-            let member = enrol(&start, "all", 4).await.unwrap();
+            let member = register(&start, "all", 4).await.unwrap();
             let mut file = open(&member, &start, BYTES).await;
             if u64::from(start.rank.0) == seed % 4 {
                 file.name = "gone".to_owned();
@@ -425,7 +426,7 @@ fn a_member_that_cannot_open_the_file_keeps_no_other_waiting() {
             let memory = start.world.thaw(vec![1; BYTES as usize / 4].into());
             let join = async || {
                 let (client, members) = (member.client().clone(), start.members.clone());
-                Group::join(client, seed, start.rank, members, TIMEOUT).await
+                PeerMesh::join(client, seed, start.rank, members, TIMEOUT).await
             };
             let peers = Peers::new(0);
             let place = (&member, member.begin_call(), peers.take_turn());
@@ -442,7 +443,7 @@ fn a_member_that_cannot_open_the_file_keeps_no_other_waiting() {
 fn a_server_that_dies_ends_the_call_of_every_member() {
     // Proves, for every strategy in which members exchange data: none waits for another that has
     // learned of the death before, wherever in the call that was.
-    for_each_seed("rendezvous", "a_server_that_dies_ends_the_call_of_every_member", 400, |seed| {
+    for_each_seed("group_calls", "a_server_that_dies_ends_the_call_of_every_member", 400, |seed| {
         let mut numbers = Numbers::new(seed);
         let call = call_of_peers(&mut numbers);
         let servers = 2 + numbers.below(3) as u32;
@@ -456,7 +457,7 @@ fn a_server_that_dies_ends_the_call_of_every_member() {
             let (ready, members) = (Rc::clone(&ready), Rc::clone(&members));
             let own = Start { world: cluster.world(4 + start.rank.0), ..start.clone() };
             async move {
-                let member = enrol(&start, "all", 4).await.unwrap();
+                let member = register(&start, "all", 4).await.unwrap();
                 let file = open(&member, &start, BYTES).await;
                 let peers = Peers::new(0);
                 ready.set(ready.get() + 1);
@@ -465,7 +466,7 @@ fn a_server_that_dies_ends_the_call_of_every_member() {
                     let memory = own.world.thaw(vec![1; BYTES as usize / 4].into());
                     let join = async || {
                         let (client, members) = (own.connecting_when_needed(), members.clone());
-                        Group::join(client, seed, start.rank, members, TIMEOUT).await
+                        PeerMesh::join(client, seed, start.rank, members, TIMEOUT).await
                     };
                     let number = member.begin_call();
                     let place = (&member, number, peers.take_turn());

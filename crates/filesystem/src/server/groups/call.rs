@@ -1,0 +1,176 @@
+//! One collective call of a group: which members have joined it, and its outcome.
+
+use super::refusal::bad;
+use crate::signal::Signal;
+use policy::{Access, Direction, OwnPart};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use units::ClientId;
+use wire::{CollectiveCall, Fault, MemberRun};
+
+/// One collective call.
+///
+/// Invariant: it has one outcome, the same for every member that has joined it or joins it later.
+pub(super) struct Call {
+    description: String,
+    parameters: CollectiveCall,
+    /// Number of members of the group.
+    size: u32,
+    /// Members that have joined, by the lowest rank of each run.
+    joined: RefCell<BTreeMap<ClientId, MemberRun>>,
+    /// What the members of each request transfer, until the transfer begins.
+    accesses: RefCell<Vec<(Vec<MemberRun>, Access)>>,
+    /// True from the moment at which the last member has joined.
+    is_complete: Cell<bool>,
+    outcome: RefCell<Option<Result<u64, Fault>>>,
+    /// Notified when `is_complete` or `outcome` has changed.
+    changed: Signal,
+}
+
+impl Call {
+    /// Begins the call `number` of a group of `size` members.
+    pub(super) fn new(
+        parameters: CollectiveCall,
+        (number, size): (u64, u32),
+        file_name: &str,
+    ) -> Self {
+        Self {
+            description: describe(&parameters, number, file_name),
+            parameters,
+            size,
+            joined: RefCell::default(),
+            accesses: RefCell::default(),
+            is_complete: Cell::new(false),
+            outcome: RefCell::default(),
+            changed: Signal::default(),
+        }
+    }
+
+    pub(super) fn parameters(&self) -> CollectiveCall {
+        self.parameters
+    }
+
+    /// Adds members with their access. Returns true when they were the last.
+    ///
+    /// # Errors
+    /// [`Fault::BadRequest`] when one has joined before.
+    pub(super) fn add(&self, members: Vec<MemberRun>, access: Access) -> Result<bool, Fault> {
+        if let Some(again) = members.iter().find_map(|run| self.first_joined_of(run)) {
+            return bad(format!("rank {} joined one call twice", again.0));
+        }
+        let mut joined = self.joined.borrow_mut();
+        joined.extend(members.iter().map(|run| (run.first, *run)));
+        let count: u64 = joined.values().map(|run| u64::from(run.count)).sum();
+        drop(joined);
+        self.accesses.borrow_mut().push((members, access));
+        let is_last = count == u64::from(self.size);
+        if is_last {
+            self.is_complete.set(true);
+            self.changed.notify();
+        }
+        Ok(is_last)
+    }
+
+    /// Returns all members of a complete call, and the one access that their accesses amount to.
+    /// Once.
+    pub(super) fn take_access(&self) -> (Vec<MemberRun>, Access) {
+        let mut accesses = std::mem::take(&mut *self.accesses.borrow_mut());
+        if accesses.len() == 1
+            && let Some(of_all) = accesses.pop()
+        {
+            return of_all;
+        }
+        let members = self.joined.borrow().values().copied().collect();
+        let mut parts = vec![OwnPart::NOTHING; self.size as usize];
+        for (runs, access) in accesses {
+            let ranks = runs.iter().flat_map(MemberRun::ranks);
+            for (rank, part) in ranks.zip(access.into_parts()) {
+                parts[rank.0 as usize] = part;
+            }
+        }
+        (members, Access::of_parts(parts))
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_complete.get()
+    }
+
+    pub(super) fn has_joined(&self, rank: ClientId) -> bool {
+        let joined = self.joined.borrow();
+        let before = joined.range(..=rank).next_back();
+        before.is_some_and(|(_, run)| run.end() > u64::from(rank.0))
+    }
+
+    /// Returns the lowest rank of a run that has joined already.
+    fn first_joined_of(&self, run: &MemberRun) -> Option<ClientId> {
+        if self.has_joined(run.first) {
+            return Some(run.first);
+        }
+        let next = self.joined.borrow().range(run.first..).next().map(|(next, _)| *next);
+        next.filter(|next| u64::from(next.0) < run.end())
+    }
+
+    /// Ends the call, unless it has ended.
+    pub(super) fn end(&self, outcome: Result<u64, Fault>) {
+        self.outcome.borrow_mut().get_or_insert(outcome);
+        self.changed.notify();
+    }
+
+    /// Ends the call because members have not joined it, after they were waited for.
+    pub(super) fn end_without(&self, missing: Vec<ClientId>, waited_ms: u64) {
+        let call = self.description.clone();
+        self.end(Err(Fault::MembersMissing { missing, call, waited_ms }));
+    }
+
+    /// Ends the call if a member is in another one: the first of those that join now has `rank`.
+    pub(super) fn compare(
+        &self,
+        rank: ClientId,
+        (number, parameters): (u64, CollectiveCall),
+        file_name: &str,
+    ) {
+        if self.parameters == parameters {
+            return;
+        }
+        let own = with_details(&describe(&parameters, number, file_name), &parameters);
+        let first = self.joined.borrow().keys().next().map_or(0, |first| first.0);
+        let other = with_details(&self.description, &self.parameters);
+        let cause = format!("rank {first} is in {other}, rank {} in {own}", rank.0);
+        self.end(Err(Fault::CallsDiffer { cause }));
+    }
+
+    /// Members that have not joined.
+    pub(super) fn missing(&self) -> Vec<ClientId> {
+        (0..self.size).map(ClientId).filter(|rank| !self.has_joined(*rank)).collect()
+    }
+
+    pub(super) fn outcome(&self) -> Option<Result<u64, Fault>> {
+        self.outcome.borrow().clone()
+    }
+
+    /// Waits until all members have joined, or the call has ended.
+    pub(super) async fn decided(&self) {
+        let is_decided = || self.is_complete() || self.outcome.borrow().is_some();
+        self.changed.until(|| is_decided().then_some(())).await;
+    }
+
+    /// Waits for the outcome.
+    pub(super) async fn ended(&self) -> Result<u64, Fault> {
+        self.changed.until(|| self.outcome()).await
+    }
+}
+
+/// Returns "collective write 17 of "T.h5"", counted from 0.
+fn describe(call: &CollectiveCall, number: u64, file_name: &str) -> String {
+    let verb = match call.direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    };
+    format!("collective {verb} {number} of {file_name:?}")
+}
+
+/// Returns the description with the other parameters that may differ.
+fn with_details(description: &str, call: &CollectiveCall) -> String {
+    let sync = if call.sync { ", synced" } else { "" };
+    format!("{description} ({:?} order{sync})", call.order)
+}

@@ -1,0 +1,86 @@
+//! Requests of members of a group: to register, to gather, and to join collective calls.
+
+use super::call::Call;
+use super::group::Joined;
+use super::roster::Roster;
+use crate::collective::disk_directed::server::DirectedCall;
+use crate::scale::rare;
+use crate::server::state::Server;
+use futures_util::future::{Either, select};
+use std::convert::Infallible;
+use std::pin::pin;
+use std::rc::Rc;
+use units::{Duration, PeerId};
+use wire::{AllGatherRequest, CallId, Fault, JoinRequest, Reply};
+use world::World;
+
+/// Maximum timeout, in milliseconds: one year.
+const TIMEOUT_MS_MAX: u64 = 365 * 24 * 3600 * 1000;
+
+impl<W: World> Server<W> {
+    /// Takes part in an all-gather until all members have brought their bytes.
+    pub(crate) async fn all_gather(&self, request: AllGatherRequest) -> Result<Reply, Fault> {
+        let timeout_ms = request.timeout_ms;
+        if let Some(fault) = self.groups.why_incomplete(request.group, &request.name) {
+            return Err(fault);
+        }
+        let gathering = self.groups.all_gathers().bring(request)?;
+        let ended = pin!(gathering.ended());
+        let limit = pin!(self.world.sleep(timeout_of(timeout_ms)));
+        let outcome = match select(ended, limit).await {
+            Either::Left((outcome, _)) => outcome,
+            Either::Right(_) => Err(gathering.time_out(timeout_ms)),
+        };
+        outcome.map(Reply::Gathered)
+    }
+
+    /// Joins a collective call, and waits for its end. The last member to join starts the transfer.
+    pub(crate) async fn join(
+        self: &Rc<Self>,
+        from: PeerId,
+        request: JoinRequest,
+    ) -> Result<Reply, Fault> {
+        let (id, timeout_ms) = (request.call, request.timeout_ms);
+        let file_name = self.files.get(request.parameters.file)?.name().clone();
+        let Joined { call, complete } = self.groups.join(from, request, &file_name)?;
+        if let Some(roster) = complete {
+            self.direct(id, &call, (roster, timeout_of(timeout_ms)));
+        }
+        let outcome = self.outcome_of(from, &call, timeout_ms).await;
+        self.groups.forget(id, &call);
+        outcome.map(|bytes| Reply::Moved { bytes })
+    }
+
+    /// Waits for the outcome of a call: for the members until the timeout, then for the transfer.
+    async fn outcome_of(&self, from: PeerId, call: &Call, timeout_ms: u64) -> Result<u64, Fault> {
+        let wait = self.bounded_wait(from);
+        let decided = pin!(call.decided());
+        let limit = pin!(self.world.sleep(timeout_of(timeout_ms)));
+        if let Either::Right(_) = select(decided, limit).await {
+            call.end_without(call.missing(), timeout_ms);
+        }
+        drop(wait);
+        call.ended().await
+    }
+
+    /// Directs the transfer of a complete call. It belongs to no client: a client that departs
+    /// aborts it.
+    fn direct(
+        self: &Rc<Self>,
+        id: CallId,
+        call: &Rc<Call>,
+        (roster, timeout): (Rc<Roster>, Duration),
+    ) {
+        let (parameters, (members, access)) = (call.parameters(), call.take_access());
+        let directed = DirectedCall { id, parameters, access, members, roster, timeout };
+        let (server, call) = (Rc::clone(self), Rc::clone(call));
+        self.collectives.spawn(async move {
+            call.end(rare(directed.serve(&server)).await);
+            Ok::<(), Infallible>(())
+        });
+    }
+}
+
+pub(super) fn timeout_of(timeout_ms: u64) -> Duration {
+    Duration::from_ms(timeout_ms.min(TIMEOUT_MS_MAX))
+}

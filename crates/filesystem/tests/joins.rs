@@ -1,0 +1,224 @@
+//! Proves: a server refuses invalid registrations, and joins for members that the sender has not
+//! registered or that have joined; a call begins when all members have joined, whoever joins for
+//! them.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::raw::{KEY, Raw, Reaction, record};
+use crate::support;
+
+use filesystem::Fault;
+use policy::{Access, Direction, DiskOrder, OwnPart};
+use support::{Cluster, Shape, Start};
+use units::{ClientId, FileId, RegionId, Run};
+use wire::{
+    CallId, ClientKey, CollectiveCall, JoinRequest, LeaveRequest, MemberRun, Message,
+    PROTOCOL_VERSION, RegisterRequest, Reply, Request,
+};
+use world::payload::Bytes;
+use world::{Memory, OneSided, Payloads};
+
+const GROUP: u64 = 7;
+
+const OTHER_KEY: ClientKey = ClientKey(78);
+
+fn register(group: u64, size: u32, ranks: &[u32], key: ClientKey) -> Request {
+    let members = ranks.iter().map(|rank| (ClientId(*rank), key)).collect();
+    Request::Register(Box::new(RegisterRequest { group, size, members }))
+}
+
+/// Join of [`GROUP`] for runs of members, given by first rank and number.
+fn join(number: u64, runs: &[(u32, u32)], region: RegionId, access: Access) -> JoinRequest {
+    let run =
+        |(first, count): &(u32, u32)| MemberRun { first: ClientId(*first), count: *count, region };
+    JoinRequest {
+        call: CallId { group: GROUP, number },
+        parameters: CollectiveCall {
+            direction: Direction::Read,
+            file: FileId(1),
+            order: DiskOrder::Sorted,
+            sync: false,
+        },
+        members: runs.iter().map(run).collect(),
+        access: Ok(access),
+        timeout_ms: 500,
+    }
+}
+
+fn nothing(clients: u32) -> Access {
+    Access::All { bytes: 0, clients }
+}
+
+fn is_refused(reaction: &Reaction) -> bool {
+    matches!(reaction, Reaction::Answers(Err(Fault::BadRequest { .. })))
+}
+
+fn is_done(reaction: &Reaction) -> bool {
+    matches!(reaction, Reaction::Answers(Ok(Reply::Done)))
+}
+
+async fn other(start: &Start) -> Raw {
+    let other = Raw::connect(start).await;
+    other.send_message(&Message::Hello { version: PROTOCOL_VERSION, key: OTHER_KEY }).await;
+    other
+}
+
+#[test]
+fn invalid_registrations_are_refused() {
+    let cluster = Cluster::<Bytes>::new(Shape::default());
+    cluster.run_alone(0, |start| async move {
+        let (raw, other) = (Raw::greeted(&start).await, other(&start).await);
+        for (size, ranks) in [(0, &[][..]), (0, &[0]), (3, &[3]), (3, &[]), (65_537, &[0])] {
+            let reaction = raw.ask(register(1, size, ranks, KEY), None).await;
+            assert!(is_refused(&reaction), "{size} {ranks:?}: {reaction:?}");
+        }
+        assert!(is_done(&raw.ask(register(1, 3, &[0, 2], KEY), None).await));
+        assert!(is_done(&raw.ask(register(1, 3, &[2, 0], KEY), None).await), "the same again");
+        assert!(is_refused(&raw.ask(register(1, 4, &[1], KEY), None).await), "another size");
+        assert!(is_refused(&other.ask(register(1, 3, &[2], OTHER_KEY), None).await));
+        assert!(is_refused(&raw.ask(register(1, 3, &[2], OTHER_KEY), None).await));
+        let leave = LeaveRequest { group: 1, first: ClientId(0), count: u32::MAX };
+        assert!(is_done(&other.ask(Request::Leave(leave), None).await));
+        assert!(is_refused(&other.ask(register(1, 3, &[2], OTHER_KEY), None).await));
+        // With its last member the group goes, and so does its size.
+        assert!(is_done(&raw.ask(Request::Leave(leave), None).await));
+        assert!(is_done(&other.ask(register(1, 5, &[2], OTHER_KEY), None).await));
+    });
+}
+
+#[test]
+fn invalid_joins_are_refused() {
+    let cluster = Cluster::<Bytes>::new(Shape::default());
+    cluster.run_alone(0, |start| async move {
+        let (raw, other) = (Raw::greeted(&start).await, other(&start).await);
+        raw.ask(Request::Open(record(1, 0, start.shape.stripe())), None).await;
+        let region = RegionId(0);
+        let ask = async |raw: &Raw, request| raw.ask(Request::Join(Box::new(request)), None).await;
+        let unregistered = ask(&raw, join(0, &[(0, 4)], region, nothing(4))).await;
+        assert!(is_refused(&unregistered), "{unregistered:?}");
+        assert!(is_done(&raw.ask(register(GROUP, 4, &[0, 1, 3], KEY), None).await));
+        assert!(is_done(&other.ask(register(GROUP, 4, &[2], OTHER_KEY), None).await));
+        for (runs, clients) in [
+            (&[][..], 0),
+            (&[(0, 0)], 0),
+            (&[(0, 1)], 2),
+            (&[(0, 2)], 0),
+            (&[(0, 3)], 3),
+            (&[(2, 1)], 1),
+            (&[(3, 2)], 2),
+            (&[(4, 1)], 1),
+            (&[(3, u32::MAX)], 1),
+            (&[(u32::MAX, u32::MAX)], 1),
+            (&[(3, 1), (0, 1)], 2),
+            (&[(0, 1), (0, 1)], 2),
+        ] {
+            let reaction = ask(&raw, join(1, runs, region, nothing(clients))).await;
+            assert!(is_refused(&reaction), "{runs:?}, {clients}: {reaction:?}");
+        }
+        // One member has joined: its client waits for the others until the time-out.
+        let alone = ask(&raw, join(1, &[(3, 1)], region, nothing(1))).await;
+        let missing = [ClientId(0), ClientId(1), ClientId(2)];
+        assert!(
+            matches!(&alone, Reaction::Answers(Err(Fault::MembersMissing { missing: named, .. }))
+                if *named == missing),
+            "{alone:?}"
+        );
+    });
+}
+
+#[test]
+fn a_member_joins_a_call_once() {
+    let cluster = Cluster::<Bytes>::new(Shape::default());
+    cluster.run(0..2, |start| async move {
+        let is_first = start.rank == ClientId(0);
+        let raw = if is_first { Raw::greeted(&start).await } else { other(&start).await };
+        let key = if is_first { KEY } else { OTHER_KEY };
+        raw.ask(Request::Open(record(1, 0, start.shape.stripe())), None).await;
+        let ranks = if is_first { [0, 1] } else { [2, 3] };
+        assert!(is_done(&raw.ask(register(GROUP, 4, &ranks, key), None).await));
+        if is_first {
+            let both = join(0, &[(0, 2)], RegionId(0), nothing(2));
+            let again = join(0, &[(1, 1)], RegionId(0), nothing(1));
+            for request in [both, again] {
+                let request = Request::Join(Box::new(request));
+                let id = wire::RequestId(5);
+                raw.send_message(&Message::Request { id, request }).await;
+            }
+            assert!(is_refused(&raw.reaction().await), "rank 1 has joined");
+        }
+        world::Clock::sleep(&start.world, units::Duration::from_ms(10)).await;
+        let ended = if is_first {
+            raw.reaction().await
+        } else {
+            let request = join(0, &[(2, 2)], RegionId(0), nothing(2));
+            raw.ask(Request::Join(Box::new(request)), None).await
+        };
+        assert!(matches!(ended, Reaction::Answers(Ok(Reply::Moved { bytes: 0 }))), "{ended:?}");
+    });
+}
+
+/// Ranks for which each of two clients joins.
+const HOSTS: [[&[(u32, u32)]; 2]; 4] = [
+    [&[(0, 2)], &[(2, 2)]],
+    [&[(2, 2)], &[(0, 2)]],
+    [&[(0, 1), (2, 1)], &[(1, 1), (3, 1)]],
+    [&[(0, 1), (3, 1)], &[(1, 2)]],
+];
+
+#[test]
+fn two_clients_join_for_two_members_each() {
+    for hosts in HOSTS {
+        let shape = Shape { servers: 1, ..Shape::default() };
+        let cluster = Cluster::<Bytes>::new(shape);
+        let read = cluster.run(0..2, |start| async move {
+            let place = start.rank.0 as usize;
+            let (key, runs) = ([KEY, OTHER_KEY][place], hosts[place]);
+            let raw = if place == 0 { Raw::greeted(&start).await } else { other(&start).await };
+            let stripe = start.shape.stripe();
+            let pieces = stripe.block_bytes;
+            let file =
+                wire::FileRecord { pool: policy::Pool::all(1), ..record(1, 4 * pieces, stripe) };
+            raw.ask(Request::Open(file), None).await;
+            if place == 0 {
+                for block in 0..4_u64 {
+                    let write = wire::WriteRequest { file: FileId(1), block, offset: 0 };
+                    let body = Bytes::from(vec![block as u8 + 1; pieces as usize]);
+                    let request =
+                        Message::Request { id: wire::RequestId(5), request: Request::Write(write) };
+                    raw.send(wire::encode(&request), Some(body)).await;
+                    raw.reaction().await;
+                }
+            }
+            world::Clock::sleep(&start.world, units::Duration::from_ms(50)).await;
+            let ranks: Vec<u32> =
+                runs.iter().flat_map(|(first, count)| *first..first + count).collect();
+            assert!(is_done(&raw.ask(register(GROUP, 4, &ranks, key), None).await));
+            // Each member reads the block of its rank. Members of one client share a memory.
+            let memory = start.world.memory(4 * pieces);
+            let region = start.world.expose(&memory, &[raw.server]).await.unwrap();
+            let part = |rank: &u32| {
+                OwnPart::List(vec![policy::ListEntry {
+                    file_offset: u64::from(*rank) * pieces,
+                    memory_offset: u64::from(*rank) * pieces,
+                    length: pieces,
+                }])
+            };
+            let access = Access::Parts(ranks.iter().map(part).collect());
+            let request = Request::Join(Box::new(join(0, runs, region, access)));
+            let moved = raw.ask(request, None).await;
+            let bytes = 4 * pieces;
+            assert!(
+                matches!(moved, Reaction::Answers(Ok(Reply::Moved { bytes: all })) if all == bytes),
+                "{moved:?}"
+            );
+            (ranks, memory.gather(&[Run::contiguous(0, bytes)]).to_vec(), pieces)
+        });
+        for (ranks, bytes, pieces) in read {
+            for (at, byte) in bytes.iter().enumerate() {
+                let rank = (at as u64 / pieces) as u32;
+                let expected = if ranks.contains(&rank) { rank as u8 + 1 } else { 0 };
+                assert_eq!(*byte, expected, "{hosts:?}: byte {at}");
+            }
+        }
+    }
+}
