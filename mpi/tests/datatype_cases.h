@@ -2,7 +2,7 @@
 #ifndef DATATYPE_CASES_H
 #define DATATYPE_CASES_H
 
-#include "../src/datatype.h"
+#include "../src/datatype/layout.h"
 #include "datatype_model.h"
 
 typedef struct fixed_case {

@@ -1,6 +1,6 @@
 /* accesses.c - the calls that read and write: where in the file their data lie, whatever pointer and
  * view the program used. Memory counts as packed. */
-#include "back.h"
+#include "recording.h"
 
 enum { READ = UNISONO_TRACE_READ, WRITES = UNISONO_TRACE_WRITE };
 enum { ALL = UNISONO_TRACE_IS_COLLECTIVE };

@@ -5,7 +5,7 @@
  * call, was long: in a short one the thread was not interrupted, so its processor time is the time
  * that has passed. Thus the processor time at the end of a call is always known, and no gap contains
  * any of a call. */
-#include "back.h"
+#include "recording.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* collectives.c - collective operations, and the bytes that this rank contributes to each. */
-#include "back.h"
+#include "recording.h"
 
 /* ---- Bytes --------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* communicators.c - communicators by their handles: their numbers in the trace, and the numbers of
  * their ranks in MPI_COMM_WORLD. */
-#include "back.h"
+#include "recording.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * A test that finds nothing is no event: the loop around it becomes one wait. What a call has ended
  * is found by the handles that the program gave, because the call replaces them. */
-#include "back.h"
+#include "recording.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* constructors.c - calls that make communicators: they are recorded as what they are to the members of
  * the old one, an operation that all of them join. The new one enters the trace at once: communicators
  * with the same members are told apart by their order, which is the same at all members. */
-#include "back.h"
+#include "recording.h"
 
 /* Bytes that each rank tells the others in MPI_Comm_split: color and key. */
 enum { COLOR_AND_KEY_BYTES = 8 };

@@ -1,7 +1,7 @@
 /* files.c - opening, closing and deleting files; their views and sizes. */
-#include "back.h"
+#include "recording.h"
 
-#include "../names.h"
+#include "../process/names.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* handle_table.c - tables by handles of MPI, which grow. */
-#include "back.h"
+#include "recording.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * with copies of its arrays. */
 #include "large.h"
 
-#include "border.h"
+#include "recorder_border.h"
 #include "words.h"
 
 #include <limits.h>
@@ -110,14 +110,14 @@ static int call_small(const char *name, const char *letters, long *words)
         return call_small("MPI_" #name, letters, words);                                           \
     }
 #define NOTED_LARGE_CALL LARGE_CALL
-#include "functions.def"
+#include "recorded_functions.def"
 #undef LARGE_CALL
 #undef NOTED_LARGE_CALL
 
 static function_t *const substitutes[CALL_COUNT] = {
 #define LARGE_CALL(n, name, letters) [CALL_##name##_c] = (function_t *)small_##name,
 #define NOTED_LARGE_CALL LARGE_CALL
-#include "functions.def"
+#include "recorded_functions.def"
 };
 
 function_t *large_substitute(int call)

@@ -5,7 +5,7 @@
 #ifndef UNISONO_RECORD_LARGE_H
 #define UNISONO_RECORD_LARGE_H
 
-#include "../process.h"
+#include "../process/process.h"
 
 /* Function that stands for a missing one, by its number; NULL for one that has no large counts. */
 function_t *large_substitute(int call);

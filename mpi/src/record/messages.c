@@ -2,7 +2,7 @@
  *
  * A call that sends and receives is written as a send that begins, a receive, and a wait. A message
  * that MPI_Mprobe has found is a receive that begins, for which MPI_Mrecv waits. */
-#include "back.h"
+#include "recording.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* requests.c - requests of the program by their handles, and the numbers of begun operations. */
-#include "back.h"
+#include "recording.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* stream.c - the trace of this process: its begin and end, its failures, and what it does not have. */
-#include "back.h"
+#include "recording.h"
 
 #include <errno.h>
 #include <fcntl.h>

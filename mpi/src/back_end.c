@@ -1,0 +1,43 @@
+/* back_end.c - the border of a back end: its functions by their numbers. */
+#include "back_end.h"
+
+static const front_t *front;
+static back_t back;
+
+function_t *real_function(int call)
+{
+    return front->real(call);
+}
+
+const char *call_name(int call)
+{
+    return front->names[call];
+}
+
+__attribute__((visibility("default"))) unisono_mpi_back_t unisono_mpi_back;
+
+const back_t *unisono_mpi_back(const front_t *given)
+{
+    if (given->version != BORDER_VERSION)
+        return NULL;
+    front = given;
+    handles_set(given->handles);
+    back.version = BORDER_VERSION;
+    back.to_fortran = file_to_fortran;
+    back.from_fortran = file_from_fortran;
+    back.read_start = read_start;
+    back.truncate = truncate_file;
+    back.requests_under_way = &requests_under_way;
+    back.causes_kept = &causes_kept;
+    back.forget_cause = cause_forget;
+    back.handler_made = handler_made;
+    back.handler_made_in_fortran = handler_made_in_fortran;
+    back.handler_is_cxx = handler_is_cxx;
+    errors_enter(back.functions);
+    handlers_enter(back.functions);
+    open_enter(back.functions);
+    view_enter(back.functions);
+    access_enter(back.functions);
+    requests_enter(back.functions);
+    return &back;
+}

@@ -1,0 +1,502 @@
+/* open.c - opening, closing and deleting files; their sizes, hints and modes. */
+#include "../back_end.h"
+
+#include "../process/names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Hints --------------------------------------------------------------------------------- */
+
+int hints_give(open_file_t *file, MPI_Info info, int call)
+{
+    int count = 0;
+    if (info == MPI_INFO_NULL)
+        return MPI_SUCCESS;
+    if (PMPI_Info_get_nkeys(info, &count) != MPI_SUCCESS)
+        return wrong(MPI_ERR_INFO, call, "the info object cannot be read", "give a valid one");
+    for (int i = 0; i < count; i++) {
+        char key[MPI_MAX_INFO_KEY + 1] = "", value[MPI_MAX_INFO_VAL + 1] = "";
+        int is_there = 0;
+        if (PMPI_Info_get_nthkey(info, i, key) != MPI_SUCCESS
+            || PMPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &is_there) != MPI_SUCCESS)
+            return wrong(MPI_ERR_INFO, call, "the info object cannot be read", "give a valid one");
+        if (is_there && unisono_hints_set(file->hints, key, value))
+            return class_of_failure(NULL, call);
+    }
+    pthread_mutex_lock(&file->lock);
+    int error = unisono_hints_apply(file->hints, &file->options, NULL, &file->is_independent);
+    pthread_mutex_unlock(&file->lock);
+    return error ? class_of_failure(NULL, call) : MPI_SUCCESS;
+}
+
+static int set_info(MPI_File handle, MPI_Info info)
+{
+    open_file_t *file = file_of(handle);
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    int code = hints_give(file, info, CALL_File_set_info);
+    return fail(file, agree(file, CALL_File_set_info, code));
+}
+
+static int get_info(MPI_File handle, MPI_Info *info)
+{
+    open_file_t *file = file_of(handle);
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    int code = PMPI_Info_create(info);
+    size_t count = unisono_hints_count(file->hints);
+    for (size_t i = 0; i < count && code == MPI_SUCCESS; i++) {
+        const char *key, *value;
+        if (unisono_hints_get(file->hints, i, &key, &value)) {
+            code = class_of_failure(file, CALL_File_get_info);
+        } else {
+            char shortened[MPI_MAX_INFO_VAL];
+            snprintf(shortened, sizeof shortened, "%s", value);
+            code = PMPI_Info_set(*info, key, shortened);
+        }
+    }
+    return fail(file, code);
+}
+
+/* ---- Opening ------------------------------------------------------------------------------- */
+
+static int check_mode(int amode)
+{
+    const int call = CALL_File_open;
+    const char *help = "give one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR";
+    int ways = !!(amode & MPI_MODE_RDONLY) + !!(amode & MPI_MODE_WRONLY)
+               + !!(amode & MPI_MODE_RDWR);
+    if (ways != 1)
+        return wrong(MPI_ERR_AMODE, call, "the mode says not exactly how the file is used", help);
+    if (amode & MPI_MODE_RDONLY && amode & (MPI_MODE_CREATE | MPI_MODE_EXCL))
+        return wrong(MPI_ERR_AMODE, call, "MPI_MODE_RDONLY does not permit to create the file",
+                     "open it with MPI_MODE_RDWR or MPI_MODE_WRONLY");
+    if (amode & MPI_MODE_RDWR && amode & MPI_MODE_SEQUENTIAL)
+        return wrong(MPI_ERR_AMODE, call, "MPI_MODE_RDWR and MPI_MODE_SEQUENTIAL exclude another",
+                     "leave one of them out");
+    return MPI_SUCCESS;
+}
+
+static long hash_name(const char *name)
+{
+    unsigned long hash = 14695981039346656037UL;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 1099511628211UL;
+    return (long)(hash >> 1);
+}
+
+/* Makes the directory of a file whose name was redirected: the program relies on the local one. */
+static void make_directory(const open_file_t *file)
+{
+    char *folder = strdup(file->name), *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash) {
+        *slash = 0;
+        unisono_mkdir(connection(), folder, 1); /* opening the file tells more when this fails */
+    }
+    free(folder);
+}
+
+/* Opens the file in this process; rank 0 also creates it. */
+static int open_here(open_file_t *file)
+{
+    unsigned flags = (file->amode & MPI_MODE_CREATE ? UNISONO_CREATE : 0)
+                     | (file->amode & MPI_MODE_EXCL ? UNISONO_EXCL : 0);
+    unisono_layout_t layout = {.size = sizeof layout};
+    if (unisono_hints_apply(file->hints, NULL, &layout, NULL))
+        return class_of_failure(file, CALL_File_open);
+    if (!file->rank && file->is_redirected && flags & UNISONO_CREATE)
+        make_directory(file);
+    if (unisono_open(connection(), file->name, file->rank ? 0 : flags, &layout, &file->file))
+        return class_of_failure(file, CALL_File_open);
+    return MPI_SUCCESS;
+}
+
+/* Bytes of a name in the instance that rank 0 tells, with the zero byte at its end; servers refuse
+ * longer ones. */
+enum { TOLD_NAME_BYTES = 1032 };
+
+/* Message of rank 0 to the others, in units of `long`. */
+typedef struct told {
+    long code, amode;
+    long given;                 /* hash of the name as the program gives it */
+    char name[TOLD_NAME_BYTES]; /* in the instance */
+} told_t;
+
+static int tell(const open_file_t *file, told_t *told)
+{
+    return members_tell((open_file_t *)file, told, sizeof *told / sizeof(long), 0);
+}
+
+/* Takes over the name that rank 0 has told. Where this process gives the same word, rank 0 alone says
+ * what it means: a relative name that is redirected means a path below its working directory. Another
+ * word must mean the same. */
+static int take_name(open_file_t *file, const char *given, const told_t *told)
+{
+    int code = MPI_SUCCESS;
+    char *own = hash_name(given) == told->given
+                    ? strdup(told->name)
+                    : name_in_instance(given, CALL_File_open, &code);
+    free(file->name);
+    file->name = own;
+    if (!own)
+        return code == MPI_SUCCESS ? MPI_ERR_NO_MEM : code;
+    int is_same_name = strcmp(own, told->name) == 0;
+    if (is_same_name && told->amode == file->amode)
+        return MPI_SUCCESS;
+    return wrong(is_same_name ? MPI_ERR_AMODE : MPI_ERR_NOT_SAME, CALL_File_open,
+                 "processes give different names or modes",
+                 "give the same name and mode at every process");
+}
+
+/* What a member tells when the group of the file is formed. */
+typedef struct arrival {
+    char number[8]; /* of the library */
+    long code;
+} arrival_t;
+
+/* An open call that forms its group, as the library's all-gather sees it. */
+typedef struct gathering {
+    open_file_t *file;
+    int code; /* of this member; then the greatest of all */
+    int is_speaker; /* 1 for the lowest member that has failed */
+} gathering_t;
+
+/* Gathers numbers for the library, and codes of members. Fails when one of them has failed. */
+static int gather(const void *mine, void *all, size_t bytes, void *context)
+{
+    gathering_t *gathering = context;
+    open_file_t *file = gathering->file;
+    arrival_t own = {.code = gathering->code}, *others = calloc((size_t)file->size, sizeof own);
+    if (!others || bytes > sizeof own.number)
+        return -1;
+    memcpy(own.number, mine, bytes);
+    int met = members_gather(file, &own, others, sizeof own);
+    gathering->is_speaker = met == MPI_SUCCESS && own.code != MPI_SUCCESS;
+    for (int rank = 0; rank < file->size && met == MPI_SUCCESS; rank++) {
+        memcpy((char *)all + (size_t)rank * bytes, others[rank].number, bytes);
+        if (others[rank].code != MPI_SUCCESS && rank < file->rank)
+            gathering->is_speaker = 0;
+        if (others[rank].code > gathering->code)
+            gathering->code = (int)others[rank].code;
+    }
+    free(others);
+    gathering->code = met == MPI_SUCCESS ? gathering->code : met;
+    return gathering->code;
+}
+
+/* Forms the group of the file. Members without a connection cannot: all of them learn it before. */
+static int form_group(open_file_t *file, int code)
+{
+    gathering_t gathering = {file, code, 0};
+    char nothing[8] = {0}, *all = NULL;
+    int error;
+    if (connection()) {
+        error = unisono_group_form_with(connection(), (uint32_t)file->rank, (uint32_t)file->size,
+                                        gather, &gathering, &file->group);
+    } else {
+        all = calloc((size_t)file->size, sizeof nothing);
+        error = all ? gather(nothing, all, sizeof nothing, &gathering) : MPI_ERR_NO_MEM;
+        free(all);
+    }
+    explanations_release(gathering.is_speaker);
+    /* A member that ends the program lets the explanation be printed first. */
+    if (gathering.code != MPI_SUCCESS)
+        agree_again(file, gathering.code);
+    if (gathering.code != MPI_SUCCESS || !error)
+        return gathering.code;
+    return class_of_failure(file, CALL_File_open);
+}
+
+/* Sets the file pointers of a file that is opened with MPI_MODE_APPEND. */
+static int move_to_end(open_file_t *file)
+{
+    uint64_t bytes = 0;
+    if (!(file->amode & MPI_MODE_APPEND))
+        return MPI_SUCCESS;
+    if (unisono_size(file->file, &bytes))
+        return class_of_failure(file, CALL_File_open);
+    file->position = bytes;
+    file->has_moved_shared = 1;
+    if (!file->rank && unisono_counter_set(file->group, bytes))
+        return class_of_failure(file, CALL_File_open);
+    return MPI_SUCCESS;
+}
+
+/* Refuses processes that an mpiexec has started together and that do not know one another, because
+ * their MPI library is another one: each would write over the data of the others. */
+static int check_launcher(void)
+{
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+    int world = 0;
+    if (has_world())
+        PMPI_Comm_size(MPI_COMM_WORLD, &world);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && world == 1; i++) {
+        const char *set = getenv(sizes[i]);
+        char cause[200];
+        if (!set || atoi(set) <= 1)
+            continue;
+        snprintf(cause, sizeof cause, "mpiexec has started %d processes, and the MPI library of the "
+                 "program knows only this one", atoi(set));
+        return wrong(MPI_ERR_OTHER, CALL_File_open, cause,
+                     "start the program with the mpiexec of its own MPI library");
+    }
+    return MPI_SUCCESS;
+}
+
+static int prepare(open_file_t *file, MPI_Info info)
+{
+    file->options = (unisono_collective_options_t){.size = sizeof file->options};
+    if (!connection() || unisono_hints_new(connection(), file->name, &file->hints)
+        || unisono_hints_apply(file->hints, &file->options, NULL, &file->is_independent))
+        return class_of_failure(NULL, CALL_File_open);
+    int code = check_launcher();
+    if (code == MPI_SUCCESS)
+        code = check_mode(file->amode);
+    if (code == MPI_SUCCESS)
+        code = hints_give(file, info, CALL_File_open);
+    return code == MPI_SUCCESS ? view_of_bytes(&file->view) : code;
+}
+
+/* Opens the file at rank 0, which says what its name means and creates it, and tells the others. */
+static int open_first(open_file_t *file, const char *given, MPI_Info info)
+{
+    int code;
+    told_t told = {.amode = file->amode, .given = hash_name(given)};
+    file->name = name_in_instance(given, CALL_File_open, &code);
+    if (file->name) {
+        snprintf(told.name, sizeof told.name, "%s", file->name);
+        code = prepare(file, info);
+    }
+    if (code == MPI_SUCCESS)
+        code = open_here(file);
+    told.code = code;
+    tell(file, &told);
+    return code;
+}
+
+/* Opens the file at another rank, after rank 0. */
+static int open_after(open_file_t *file, const char *given, MPI_Info info)
+{
+    told_t told = {.code = MPI_SUCCESS};
+    connection(); /* while rank 0 works */
+    int code = tell(file, &told);
+    if (code == MPI_SUCCESS)
+        code = (int)told.code;
+    if (code == MPI_SUCCESS)
+        code = take_name(file, given, &told);
+    if (code == MPI_SUCCESS)
+        code = prepare(file, info);
+    return code == MPI_SUCCESS ? open_here(file) : code;
+}
+
+static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, MPI_File *handle)
+{
+    *handle = MPI_FILE_NULL;
+    closings_end();
+    cause_forget();
+    open_file_t *file = file_new();
+    if (!file)
+        return fail(NULL, wrong(MPI_ERR_NO_MEM, CALL_File_open, "too many files are open",
+                                "close files; a process may have 4096 open"));
+    file->amode = amode;
+    file->is_redirected = !name_has_scheme(name_bare(name));
+    errhandler_default(file);
+    int code = members_join(file, comm, name);
+    if (code != MPI_SUCCESS) {
+        file_free(file);
+        return fail(NULL, code);
+    }
+    /* The handler of the program's communicator would end the program. */
+    PMPI_Comm_set_errhandler(file->comm, MPI_ERRORS_RETURN);
+    PMPI_Comm_rank(file->comm, &file->rank);
+    PMPI_Comm_size(file->comm, &file->size);
+    explanations_hold();
+    code = file->rank ? open_after(file, name, info) : open_first(file, name, info);
+    code = form_group(file, code);
+    if (code == MPI_SUCCESS && file->amode & MPI_MODE_APPEND)
+        code = agree_again(file, move_to_end(file));
+    if (code != MPI_SUCCESS) {
+        file_free(file);
+        return fail(NULL, code);
+    }
+    report_open(file);
+    *handle = handle_of(file);
+    return MPI_SUCCESS;
+}
+
+static int close_file(MPI_File *handle)
+{
+    open_file_t *file = file_of(*handle);
+    const int call = CALL_File_close;
+    uint64_t bytes;
+    int code = MPI_SUCCESS;
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    *handle = MPI_FILE_NULL;
+    requests_end(file);
+    report_waits(file);
+    if (file->split) {
+        transfer_end(file->split, &bytes);
+        file->split = NULL;
+        code = wrong(MPI_ERR_OTHER, call, "a split collective call was under way",
+                     "call its end before MPI_File_close");
+    }
+    /* Servers write behind: what fails after a call is told here at the latest. */
+    if (file->has_unreported && unisono_flush(file->file))
+        code = class_of_failure(file, call);
+    if (closing_begin(file))
+        code = class_of_failure(file, call);
+    /* Nobody needs to wait for others, but with this mode all must have closed the file. */
+    if (file->amode & MPI_MODE_DELETE_ON_CLOSE) {
+        closings_end();
+        code = agree(file, call, code);
+        int removed = MPI_SUCCESS;
+        if (!file->rank && unisono_remove(connection(), file->name))
+            removed = class_of_failure(file, call);
+        removed = agree_again(file, removed);
+        code = code == MPI_SUCCESS ? removed : code;
+    }
+    code = fail(file, code);
+    file_free(file);
+    return code;
+}
+
+static int delete_file(const char *name, MPI_Info info)
+{
+    (void)info;
+    closings_end();
+    int code;
+    char *meant = name_in_instance(name, CALL_File_delete, &code);
+    if (meant && (!connection() || unisono_remove(connection(), meant)))
+        code = class_of_failure(NULL, CALL_File_delete);
+    free(meant);
+    return fail(NULL, code);
+}
+
+/* ---- Sizes --------------------------------------------------------------------------------- */
+
+/* Changes the size, or only extends the file. */
+static int resize(MPI_File handle, MPI_Offset size, int call, int extends)
+{
+    open_file_t *file = file_of(handle);
+    uint64_t now = 0;
+    int code = MPI_SUCCESS;
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    if (size < 0)
+        code = wrong(MPI_ERR_ARG, call, "the size is negative", "give a size from 0 on");
+    else if (file->amode & MPI_MODE_RDONLY)
+        code = wrong(MPI_ERR_READ_ONLY, call, "the file was opened with MPI_MODE_RDONLY",
+                     "open it with MPI_MODE_RDWR or MPI_MODE_WRONLY");
+    /* Earlier writes of all members come first. */
+    code = agree(file, call, code);
+    if (code == MPI_SUCCESS && !file->rank) {
+        int error = extends ? unisono_size(file->file, &now) : 0;
+        if (!error && (!extends || now < (uint64_t)size))
+            error = unisono_truncate(file->file, (uint64_t)size);
+        code = error ? class_of_failure(file, call) : code;
+    }
+    code = agree_again(file, code);
+    /* The library of this process learns the new size. */
+    if (code == MPI_SUCCESS && file->rank && unisono_size(file->file, &now))
+        code = class_of_failure(file, call);
+    return fail(file, code);
+}
+
+static int set_size(MPI_File handle, MPI_Offset size)
+{
+    return resize(handle, size, CALL_File_set_size, 0);
+}
+
+static int preallocate(MPI_File handle, MPI_Offset size)
+{
+    return resize(handle, size, CALL_File_preallocate, 1);
+}
+
+static int get_size(MPI_File handle, MPI_Offset *size)
+{
+    open_file_t *file = file_of(handle);
+    uint64_t bytes = 0;
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    if (unisono_size(file->file, &bytes))
+        return fail(file, class_of_failure(file, CALL_File_get_size));
+    *size = (MPI_Offset)bytes;
+    return MPI_SUCCESS;
+}
+
+/* ---- Modes --------------------------------------------------------------------------------- */
+
+static int get_group(MPI_File handle, MPI_Group *group)
+{
+    open_file_t *file = file_of(handle);
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    return fail(file, PMPI_Comm_group(file->comm, group));
+}
+
+static int get_amode(MPI_File handle, int *amode)
+{
+    open_file_t *file = file_of(handle);
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    *amode = file->amode;
+    return MPI_SUCCESS;
+}
+
+static int set_atomicity(MPI_File handle, int flag)
+{
+    open_file_t *file = file_of(handle);
+    const int call = CALL_File_set_atomicity;
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    int code = agree(file, call, MPI_SUCCESS);
+    pthread_mutex_lock(&file->lock);
+    file->is_atomic = code == MPI_SUCCESS ? !!flag : file->is_atomic;
+    pthread_mutex_unlock(&file->lock);
+    return fail(file, agree_again(file, code));
+}
+
+static int get_atomicity(MPI_File handle, int *flag)
+{
+    open_file_t *file = file_of(handle);
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    *flag = file->is_atomic;
+    return MPI_SUCCESS;
+}
+
+static int sync_file(MPI_File handle)
+{
+    open_file_t *file = file_of(handle);
+    const int call = CALL_File_sync;
+    double started_at = now_s();
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    /* Rank 0 stores what all members have written before. */
+    int code = agree(file, call, MPI_SUCCESS);
+    if (code == MPI_SUCCESS && !file->rank && unisono_fsync(file->file))
+        code = class_of_failure(file, call);
+    code = agree_again(file, code);
+    report_time(file, call, started_at);
+    return fail(file, code);
+}
+
+void open_enter(function_t **functions)
+{
+    ENTER(File_open, open_file);
+    ENTER(File_close, close_file);
+    ENTER(File_delete, delete_file);
+    ENTER(File_set_size, set_size);
+    ENTER(File_preallocate, preallocate);
+    ENTER(File_get_size, get_size);
+    ENTER(File_get_group, get_group);
+    ENTER(File_get_amode, get_amode);
+    ENTER(File_set_info, set_info);
+    ENTER(File_get_info, get_info);
+    ENTER(File_set_atomicity, set_atomicity);
+    ENTER(File_get_atomicity, get_atomicity);
+    ENTER(File_sync, sync_file);
+}

@@ -1,0 +1,147 @@
+/* program.c - the border of a back end: its functions by their numbers, and the begin and the end of
+ * the recording. */
+#include "recording.h"
+
+#include <stdlib.h>
+
+static const front_t *front;
+static back_t back;
+
+/* 1 once the program has begun MPI, or has ended it. */
+static int has_begun, has_ended;
+
+function_t *real_function(int call)
+{
+    return front->real(call);
+}
+
+const char *call_name(int call)
+{
+    return front->names[call];
+}
+
+/* ---- Begin and end ------------------------------------------------------------------------- */
+
+/* Begins the trace when the program has begun MPI, by whatever call. */
+static int begin(void)
+{
+    has_begun = 1;
+    stream_begin(front->directory);
+    return trace != NULL;
+}
+
+static void write_begin(void)
+{
+    WRITE(begin, clock_times());
+}
+
+static int call_Init(int *count, char ***words)
+{
+    int code = RUN(Init, count, words);
+    if (!code && begin())
+        write_begin();
+    return code;
+}
+
+static int call_Init_thread(int *count, char ***words, int required, int *provided)
+{
+    int code = RUN(Init_thread, count, words, required, provided);
+    if (!code && begin())
+        write_begin();
+    return code;
+}
+
+static int call_Finalize(void)
+{
+    requests_finish();
+    int code = RUN(Finalize);
+    WRITE(end, clock_times());
+    has_ended = 1;
+    stream_end();
+    return code;
+}
+
+static int call_Abort(MPI_Comm comm, int errorcode)
+{
+    stream_end();
+    return RUN(Abort, comm, errorcode);
+}
+
+/* ---- Border -------------------------------------------------------------------------------- */
+
+/* Begins a trace at a call that is not MPI_Init: the program began MPI out of sight. */
+static int begin_late(void)
+{
+    int is_initialized = 0, is_finalized = 0;
+    PMPI_Initialized(&is_initialized);
+    PMPI_Finalized(&is_finalized);
+    if (!is_initialized || is_finalized || !begin())
+        return 0;
+    write_begin();
+    return 1;
+}
+
+static int enter(int call)
+{
+    /* A rank whose recording has failed goes on with the recorder's own collective calls, for which
+     * others wait. */
+    int is_recording = trace || (has_begun && !has_ended);
+    if (is_recording || (!has_begun && (call == CALL_Init || call == CALL_Init_thread))) {
+        clock_enter();
+        return 1;
+    }
+    if (has_begun || has_ended || !begin_late())
+        return 0;
+    clock_enter();
+    return 1;
+}
+
+static void note_call(int call)
+{
+    clock_called();
+    note(call_name(call));
+}
+
+static void note_overlap(void)
+{
+    if (trace)
+        note("calls of two threads that overlap");
+}
+
+static void end(void)
+{
+    stream_end();
+}
+
+__attribute__((visibility("default"))) unisono_record_back_t unisono_record_back;
+
+const back_t *unisono_record_back(const front_t *given)
+{
+    if (given->version != RECORD_VERSION)
+        return NULL;
+    front = given;
+    back = (back_t){.version = RECORD_VERSION,
+                    .enter = enter,
+                    .leave = clock_leave,
+                    .note_call = note_call,
+                    .note_overlap = note_overlap,
+                    .become_child = stream_discard,
+                    .end = end};
+    program_enter(back.functions);
+    messages_enter(back.functions);
+    completions_enter(back.functions);
+    collectives_enter(back.functions);
+    constructors_enter(back.functions);
+    files_enter(back.functions);
+    accesses_enter(back.functions);
+    clock_begin();
+    return &back;
+}
+
+void program_enter(function_t **functions)
+{
+    ENTER(Init);
+    ENTER(Init_thread);
+    ENTER(Finalize);
+    ENTER(Abort);
+}

@@ -1,0 +1,232 @@
+/* access.c - the calls that read and write: by explicit offsets, by individual file pointers, and by
+ * the shared one. */
+#include "../back_end.h"
+
+/* Where a call takes its offset from. */
+enum pointer { EXPLICIT, INDIVIDUAL, SHARED };
+
+/* Code for a call that the mode of the file forbids. */
+static int check_pointer(const open_file_t *file, int call, MPI_Offset offset)
+{
+    if (file->amode & MPI_MODE_SEQUENTIAL)
+        return wrong(MPI_ERR_UNSUPPORTED_OPERATION, call,
+                     "the file was opened with MPI_MODE_SEQUENTIAL",
+                     "use the shared file pointer, or open the file without it");
+    if (offset < 0)
+        return wrong(MPI_ERR_ARG, call, "the offset is negative",
+                     "give a number of etypes from 0 on");
+    return MPI_SUCCESS;
+}
+
+/* Takes the etypes of an access from the individual file pointer; gives the first of them. */
+static int advance(open_file_t *file, const access_t *access, uint64_t *first)
+{
+    uint64_t etypes;
+    pthread_mutex_lock(&file->lock);
+    int code = access_etypes(file, access, &etypes);
+    *first = file->position;
+    file->position += etypes;
+    pthread_mutex_unlock(&file->lock);
+    return code;
+}
+
+static transfer_t *begin(open_file_t *file, const access_t *access, enum pointer pointer,
+                         MPI_Offset offset, uint64_t *first)
+{
+    int code = MPI_SUCCESS;
+    *first = (uint64_t)offset;
+    if (pointer == SHARED)
+        code = shared_take(file, access, first);
+    else
+        code = check_pointer(file, access->call, offset);
+    if (code == MPI_SUCCESS && pointer == INDIVIDUAL)
+        code = advance(file, access, first);
+    return transfer_begin(file, access, *first, code);
+}
+
+/* Sets the individual file pointer back behind the data that a short read has found. */
+static void step_back(open_file_t *file, const access_t *access, uint64_t first, uint64_t bytes)
+{
+    uint64_t etypes;
+    pthread_mutex_lock(&file->lock);
+    if (file->view.representation == NATIVE && file->view.etype_bytes
+        && access_etypes(file, access, &etypes) == MPI_SUCCESS && file->position == first + etypes)
+        file->position = first + bytes / file->view.etype_bytes;
+    pthread_mutex_unlock(&file->lock);
+}
+
+static int blocking(MPI_File handle, const access_t *access, enum pointer pointer,
+                    MPI_Offset offset, MPI_Status *status)
+{
+    open_file_t *file = file_of(handle);
+    double started_at = now_s();
+    uint64_t first, bytes;
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    if (access->manner & COLLECTIVE)
+        report_start(file, started_at);
+    transfer_t *transfer = begin(file, access, pointer, offset, &first);
+    int code = transfer_end(transfer, &bytes);
+    if (pointer == INDIVIDUAL && code == MPI_SUCCESS && !(access->manner & WRITE))
+        step_back(file, access, first, bytes);
+    status_set(status, bytes);
+    report_time(file, access->call, started_at);
+    return fail(file, code);
+}
+
+static int nonblocking(MPI_File handle, const access_t *access, enum pointer pointer,
+                       MPI_Offset offset, MPI_Request *request)
+{
+    open_file_t *file = file_of(handle);
+    double started_at = now_s();
+    uint64_t first;
+    *request = MPI_REQUEST_NULL;
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    transfer_t *transfer = begin(file, access, pointer, offset, &first);
+    int code = transfer ? request_make(file, transfer, request) : MPI_ERR_NO_MEM;
+    report_time(file, access->call, started_at);
+    return fail(file, code);
+}
+
+static int split_begin(MPI_File handle, const access_t *access, enum pointer pointer,
+                       MPI_Offset offset, int end_call)
+{
+    open_file_t *file = file_of(handle);
+    double started_at = now_s();
+    uint64_t first;
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    if (file->split)
+        return fail(file, wrong(MPI_ERR_OTHER, access->call,
+                                "another split collective call is under way on this file",
+                                "end it first"));
+    file->split = begin(file, access, pointer, offset, &first);
+    file->split_end = end_call;
+    report_time(file, access->call, started_at);
+    return fail(file, file->split ? MPI_SUCCESS : MPI_ERR_NO_MEM);
+}
+
+static int split_end(MPI_File handle, int call, MPI_Status *status)
+{
+    open_file_t *file = file_of(handle);
+    double started_at = now_s();
+    uint64_t bytes;
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    if (!file->split || file->split_end != call)
+        return fail(file, wrong(MPI_ERR_OTHER, call,
+                                "no split collective call that this one ends is under way",
+                                "call the beginning of the same name first"));
+    int code = transfer_end(file->split, &bytes);
+    file->split = NULL;
+    status_set(status, bytes);
+    report_time(file, call, started_at);
+    return fail(file, code);
+}
+
+#define ACCESS(name, manner) &(access_t){CALL_File_##name, manner, buffer, count, type}
+#define DATA(count_type) void *buffer, count_type count, MPI_Datatype type
+
+/* Defines one call: with an offset, or by a file pointer. */
+#define AT(name, manner, count_type)                                                               \
+    static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),                   \
+                           MPI_Status *status)                                                     \
+    {                                                                                              \
+        return blocking(handle, ACCESS(name, manner), EXPLICIT, offset, status);                   \
+    }
+#define IAT(name, manner, count_type)                                                              \
+    static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),                   \
+                           MPI_Request *request)                                                   \
+    {                                                                                              \
+        return nonblocking(handle, ACCESS(name, manner), EXPLICIT, offset, request);               \
+    }
+#define AT_BEGIN(name, manner, count_type, end)                                                    \
+    static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type))                   \
+    {                                                                                              \
+        return split_begin(handle, ACCESS(name, manner), EXPLICIT, offset, CALL_File_##end);       \
+    }
+#define NEXT(name, manner, count_type, pointer)                                                    \
+    static int call_##name(MPI_File handle, DATA(count_type), MPI_Status *status)                  \
+    {                                                                                              \
+        return blocking(handle, ACCESS(name, manner), pointer, 0, status);                         \
+    }
+#define INEXT(name, manner, count_type, pointer)                                                   \
+    static int call_##name(MPI_File handle, DATA(count_type), MPI_Request *request)                \
+    {                                                                                              \
+        return nonblocking(handle, ACCESS(name, manner), pointer, 0, request);                     \
+    }
+#define NEXT_BEGIN(name, manner, count_type, pointer, end)                                         \
+    static int call_##name(MPI_File handle, DATA(count_type))                                      \
+    {                                                                                              \
+        return split_begin(handle, ACCESS(name, manner), pointer, 0, CALL_File_##end);             \
+    }
+#define END(name)                                                                                  \
+    static int call_##name(MPI_File handle, void *buffer, MPI_Status *status)                      \
+    {                                                                                              \
+        (void)buffer;                                                                              \
+        return split_end(handle, CALL_File_##name, status);                                        \
+    }
+
+/* Defines the calls of one direction and one kind of count. */
+#define DIRECTION(word, manner, count_type, suffix)                                                \
+    AT(word##_at##suffix, manner, count_type)                                                      \
+    AT(word##_at_all##suffix, manner | COLLECTIVE, count_type)                                     \
+    IAT(i##word##_at##suffix, manner, count_type)                                                  \
+    IAT(i##word##_at_all##suffix, manner | COLLECTIVE, count_type)                                 \
+    AT_BEGIN(word##_at_all_begin##suffix, manner | COLLECTIVE, count_type, word##_at_all_end)      \
+    NEXT(word##suffix, manner, count_type, INDIVIDUAL)                                             \
+    NEXT(word##_all##suffix, manner | COLLECTIVE, count_type, INDIVIDUAL)                          \
+    NEXT(word##_shared##suffix, manner, count_type, SHARED)                                        \
+    NEXT(word##_ordered##suffix, manner | COLLECTIVE, count_type, SHARED)                          \
+    INEXT(i##word##suffix, manner, count_type, INDIVIDUAL)                                         \
+    INEXT(i##word##_all##suffix, manner | COLLECTIVE, count_type, INDIVIDUAL)                      \
+    INEXT(i##word##_shared##suffix, manner, count_type, SHARED)                                    \
+    NEXT_BEGIN(word##_all_begin##suffix, manner | COLLECTIVE, count_type, INDIVIDUAL,              \
+               word##_all_end)                                                                     \
+    NEXT_BEGIN(word##_ordered_begin##suffix, manner | COLLECTIVE, count_type, SHARED,              \
+               word##_ordered_end)
+
+DIRECTION(read, READ, int, )
+DIRECTION(write, WRITE, int, )
+DIRECTION(read, READ, MPI_Count, _c)
+DIRECTION(write, WRITE, MPI_Count, _c)
+END(read_at_all_end)
+END(write_at_all_end)
+END(read_all_end)
+END(write_all_end)
+END(read_ordered_end)
+END(write_ordered_end)
+
+#define ENTER_ONE(name) ENTER(File_##name, call_##name)
+#define ENTER_DIRECTION(word, suffix)                                                              \
+    do {                                                                                           \
+        ENTER_ONE(word##_at##suffix);                                                              \
+        ENTER_ONE(word##_at_all##suffix);                                                          \
+        ENTER_ONE(i##word##_at##suffix);                                                           \
+        ENTER_ONE(i##word##_at_all##suffix);                                                       \
+        ENTER_ONE(word##_at_all_begin##suffix);                                                    \
+        ENTER_ONE(word##suffix);                                                                   \
+        ENTER_ONE(word##_all##suffix);                                                             \
+        ENTER_ONE(word##_shared##suffix);                                                          \
+        ENTER_ONE(word##_ordered##suffix);                                                         \
+        ENTER_ONE(i##word##suffix);                                                                \
+        ENTER_ONE(i##word##_all##suffix);                                                          \
+        ENTER_ONE(i##word##_shared##suffix);                                                       \
+        ENTER_ONE(word##_all_begin##suffix);                                                       \
+        ENTER_ONE(word##_ordered_begin##suffix);                                                   \
+    } while (0)
+
+void access_enter(function_t **functions)
+{
+    ENTER_DIRECTION(read, );
+    ENTER_DIRECTION(write, );
+    ENTER_DIRECTION(read, _c);
+    ENTER_DIRECTION(write, _c);
+    ENTER_ONE(read_at_all_end);
+    ENTER_ONE(write_at_all_end);
+    ENTER_ONE(read_all_end);
+    ENTER_ONE(write_all_end);
+    ENTER_ONE(read_ordered_end);
+    ENTER_ONE(write_ordered_end);
+}

@@ -1,0 +1,562 @@
+/* transfer.c - the life of one transfer: from an access of MPI to a part, a started call of the
+ * library, and its end.
+ *
+ * Memory goes to the library as it is, by a nested description, and is packed only when the
+ * description would not be compact or when the data must be converted. A read beyond the end of the
+ * file fails as a whole in the library, at every member; each then transfers what is there by itself,
+ * because members may notice at different times, between other collective calls. */
+#include "../back_end.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct transfer {
+    open_file_t *file;
+    access_t access;
+    int code;
+    layout_t *layout;      /* of the file: that of the view as the transfer began */
+    layout_t *memory;      /* of the buffer */
+    uint64_t displacement; /* of the view */
+    enum representation representation;
+    uint64_t first, bytes; /* data of the view */
+    uint64_t memory_bytes; /* data of the buffer */
+    char *packed;          /* memory that the library transfers in place of the buffer, or NULL */
+    unisono_op_t *op;      /* NULL when nothing is under way */
+    unisono_lock_t *lock;  /* of atomic mode */
+    int attempts;
+    uint64_t moved; /* bytes of the file */
+};
+
+/* Times that a read beyond the end is begun, while others change the size of the file. */
+enum { ATTEMPTS_MAX = 8 };
+
+static int is_write(const transfer_t *transfer)
+{
+    return transfer->access.manner & WRITE;
+}
+
+static int is_collective(const transfer_t *transfer)
+{
+    return transfer->access.manner & COLLECTIVE;
+}
+
+static int failure(transfer_t *transfer)
+{
+    return class_of_failure(transfer->file, transfer->access.call);
+}
+
+/* ---- Checks -------------------------------------------------------------------------------- */
+
+static int check(const open_file_t *file, const access_t *access)
+{
+    if (file->is_view_refused)
+        return wrong(MPI_ERR_IO, access->call, "the view that was last given to the file was refused",
+                     "give the file a view that is accepted; see the error of MPI_File_set_view");
+    if (access->count < 0)
+        return wrong(MPI_ERR_COUNT, access->call, "the count is negative", "give a count from 0 on");
+    if (access->manner & WRITE && file->amode & MPI_MODE_RDONLY)
+        return wrong(MPI_ERR_READ_ONLY, access->call, "the file was opened with MPI_MODE_RDONLY",
+                     "open it with MPI_MODE_RDWR or MPI_MODE_WRONLY");
+    if (!(access->manner & WRITE) && file->amode & MPI_MODE_WRONLY)
+        return wrong(MPI_ERR_ACCESS, access->call, "the file was opened with MPI_MODE_WRONLY",
+                     "open it with MPI_MODE_RDWR or MPI_MODE_RDONLY");
+    return MPI_SUCCESS;
+}
+
+/* Bytes of an access in memory and in the file. */
+static int access_bytes(const open_file_t *file, const access_t *access, layout_t **memory,
+                        uint64_t *memory_bytes, uint64_t *bytes)
+{
+    int code = layout_of(file, access->call, access->type, memory);
+    if (code != MPI_SUCCESS)
+        return code;
+    uint64_t size = layout_facts(*memory).bytes, in_file = size;
+    if (file->view.representation == EXTERNAL32) {
+        layout_t *external = NULL;
+        if (layout_decode(access->type, EXTERNAL32, &external))
+            return wrong(MPI_ERR_CONVERSION, access->call, "external32 has no form of a datatype",
+                         "use the native representation, or other datatypes");
+        in_file = layout_facts(external).bytes;
+        layout_release(external);
+    }
+    if (__builtin_mul_overflow(size, (uint64_t)access->count, memory_bytes)
+        || __builtin_mul_overflow(in_file, (uint64_t)access->count, bytes))
+        return wrong(MPI_ERR_COUNT, access->call, "the access is longer than 2^64 bytes",
+                     "give a smaller count");
+    uint64_t etype_bytes = file->view.etype_bytes;
+    if (etype_bytes ? *bytes % etype_bytes : *bytes)
+        return wrong(MPI_ERR_TYPE, access->call, "the access does not consist of whole etypes",
+                     "build the datatype from the etype of the view");
+    return MPI_SUCCESS;
+}
+
+int access_etypes(open_file_t *file, const access_t *access, uint64_t *etypes)
+{
+    layout_t *memory = NULL;
+    uint64_t memory_bytes, bytes = 0;
+    *etypes = 0;
+    int code = check(file, access);
+    if (code == MPI_SUCCESS)
+        code = access_bytes(file, access, &memory, &memory_bytes, &bytes);
+    layout_release(memory);
+    if (code == MPI_SUCCESS)
+        *etypes = file->view.etype_bytes ? bytes / file->view.etype_bytes : 0;
+    return code;
+}
+
+/* ---- Packing ------------------------------------------------------------------------------- */
+
+static int convert_out(transfer_t *transfer)
+{
+    const access_t *access = &transfer->access;
+    char *native = malloc(transfer->memory_bytes);
+    if (!native)
+        return MPI_ERR_NO_MEM;
+    layout_pack(transfer->memory, access->buffer, 0, transfer->memory_bytes, native);
+    int code = external32_encode(access->type, native, transfer->memory_bytes, transfer->packed);
+    free(native);
+    return code;
+}
+
+/* Gives the transfer a packed memory, which has the data of a write. */
+static int pack(transfer_t *transfer)
+{
+    transfer->packed = malloc(transfer->bytes);
+    if (!transfer->packed)
+        return wrong(MPI_ERR_NO_MEM, transfer->access.call, "memory to pack the data is short",
+                     "free memory, or transfer less at a time");
+    if (!is_write(transfer))
+        return MPI_SUCCESS;
+    if (transfer->representation == EXTERNAL32)
+        return convert_out(transfer);
+    layout_pack(transfer->memory, transfer->access.buffer, 0, transfer->bytes, transfer->packed);
+    return MPI_SUCCESS;
+}
+
+/* Brings data that was read into the buffer; gives its bytes there. */
+static int unpack(transfer_t *transfer, uint64_t *memory_bytes)
+{
+    const access_t *access = &transfer->access;
+    *memory_bytes = transfer->moved;
+    if (transfer->representation != EXTERNAL32) {
+        layout_unpack(transfer->memory, access->buffer, 0, transfer->moved, transfer->packed);
+        return MPI_SUCCESS;
+    }
+    char *native = malloc(transfer->memory_bytes);
+    if (!native)
+        return MPI_ERR_NO_MEM;
+    int code = external32_decode(access->type, transfer->packed, transfer->moved, native,
+                                 memory_bytes);
+    if (code == MPI_SUCCESS)
+        layout_unpack(transfer->memory, access->buffer, 0, *memory_bytes, native);
+    free(native);
+    return code;
+}
+
+/* ---- Parts --------------------------------------------------------------------------------- */
+
+/* Memory that a call of the library transfers. */
+typedef struct part_memory {
+    unisono_part_t *part;
+    char *start;
+    uint64_t bytes;
+} part_memory_t;
+
+/* Describes the data [first, first + bytes) of the view, whose memory begins `skipped` bytes behind
+ * the start of the packed data. Returns 0 or a negative errno. */
+static int describe(const transfer_t *transfer, uint64_t skipped, uint64_t bytes,
+                    part_memory_t *memory)
+{
+    static char nothing;
+    const layout_t *layout = transfer->packed ? NULL : transfer->memory;
+    int64_t base = 0;
+    if (layout && layout_facts(layout).is_dense)
+        layout = NULL;
+    int error = bytes ? layout_part(transfer->layout, transfer->displacement,
+                                    transfer->first + skipped, bytes, layout, &base, &memory->part)
+                      : unisono_part_contiguous(0, 0, &memory->part);
+    if (error)
+        return error;
+    char *start = transfer->packed ? transfer->packed : transfer->access.buffer;
+    memory->start = bytes ? start + base + skipped : &nothing;
+    memory->bytes = 0;
+    return unisono_part_memory_bytes(memory->part, &memory->bytes);
+}
+
+/* 1 when the description of the buffer must be avoided by packing. */
+static int must_pack(const transfer_t *transfer)
+{
+    if (!transfer->bytes)
+        return 0;
+    if (transfer->representation == EXTERNAL32)
+        return 1;
+    layout_facts_t memory = layout_facts(transfer->memory);
+    if (memory.is_dense)
+        return 0;
+    /* A read into memory that overlaps itself is undefined, but must not fail. */
+    if (!is_write(transfer) && !memory.is_repeatable)
+        return 1;
+    return !layout_is_simple(transfer->layout, transfer->memory);
+}
+
+/* Cuts a read before its first byte that lies behind the end of the file. */
+static int clip(transfer_t *transfer)
+{
+    uint64_t size = 0, displacement = transfer->displacement;
+    if (unisono_size(transfer->file->file, &size))
+        return failure(transfer);
+    uint64_t there = layout_data_before(transfer->layout, transfer->first,
+                                        size > displacement ? size - displacement : 0);
+    if (there < transfer->bytes)
+        transfer->bytes = there;
+    return MPI_SUCCESS;
+}
+
+/* ---- Long lists ---------------------------------------------------------------------------- */
+
+/* True for a failure to describe a transfer that its portions do not have: too many pieces, or too
+ * many of a read that has bytes of the file several times. */
+static int portions_help(const transfer_t *transfer, int error)
+{
+    return error == -E2BIG || (error == -EINVAL && !is_write(transfer));
+}
+
+static int undescribable(const transfer_t *transfer)
+{
+    return wrong(MPI_ERR_ARG, transfer->access.call, "the access reaches beyond byte 2^62",
+                 "correct the view, the offset and the count");
+}
+
+/* Transfers data whose description is not possible, in portions and without the group. */
+static int transfer_in_portions(transfer_t *transfer)
+{
+    uint64_t portion = transfer->bytes / 2 + 1;
+    unisono_file_t *file = transfer->file->file;
+    if (!is_write(transfer)) {
+        int code = clip(transfer);
+        if (code != MPI_SUCCESS)
+            return code;
+    }
+    for (uint64_t done = 0; done < transfer->bytes;) {
+        uint64_t bytes = transfer->bytes - done < portion ? transfer->bytes - done : portion;
+        part_memory_t memory = {0};
+        int error = describe(transfer, done, bytes, &memory);
+        if (portions_help(transfer, error) && portion > 1) {
+            portion /= 2;
+            continue;
+        }
+        if (error)
+            return undescribable(transfer);
+        int64_t moved = is_write(transfer)
+                            ? unisono_write_part(file, memory.part, memory.start, memory.bytes,
+                                                 (int)transfer->file->options.sync)
+                            : unisono_read_part(file, memory.part, memory.start, memory.bytes);
+        unisono_part_free(memory.part);
+        if (moved < 0)
+            return failure(transfer);
+        done += bytes;
+    }
+    transfer->moved = transfer->bytes;
+    return MPI_SUCCESS;
+}
+
+/* ---- Beginning ----------------------------------------------------------------------------- */
+
+/* Joins a collective call, or starts a call of this process alone. */
+static int start(transfer_t *transfer, const part_memory_t *memory)
+{
+    open_file_t *file = transfer->file;
+    const unisono_collective_options_t *options = &file->options;
+    int error;
+    if (is_collective(transfer))
+        error = is_write(transfer)
+                    ? unisono_start_write_all(file->group, file->file, memory->part, memory->start,
+                                              memory->bytes, options, &transfer->op)
+                    : unisono_start_read_all(file->group, file->file, memory->part, memory->start,
+                                             memory->bytes, options, &transfer->op);
+    else
+        error = is_write(transfer)
+                    ? unisono_start_write_part(file->file, memory->part, memory->start,
+                                               memory->bytes, (int)options->sync, &transfer->op)
+                    : unisono_start_read_part(file->file, memory->part, memory->start,
+                                              memory->bytes, &transfer->op);
+    return error ? failure(transfer) : MPI_SUCCESS;
+}
+
+/* Joins a collective call without data. */
+static int start_empty(transfer_t *transfer)
+{
+    part_memory_t memory = {0};
+    if (describe(transfer, 0, 0, &memory))
+        return failure(transfer);
+    int code = start(transfer, &memory);
+    unisono_part_free(memory.part);
+    return code;
+}
+
+/* Starts a transfer of contiguous bytes of the file by this process alone. */
+static int start_contiguous(transfer_t *transfer, uint64_t offset)
+{
+    unisono_file_t *file = transfer->file->file;
+    void *memory = transfer->packed ? transfer->packed : transfer->access.buffer;
+    int error = is_write(transfer)
+                    ? unisono_start_pwrite(file, memory, transfer->bytes, offset, &transfer->op)
+                    : unisono_start_pread(file, memory, transfer->bytes, offset, &transfer->op);
+    return error ? failure(transfer) : MPI_SUCCESS;
+}
+
+/* 1 when memory and file are contiguous, as all of a dense view and a record of another one are;
+ * gives the offset in the file. */
+static int is_contiguous(const transfer_t *transfer, uint64_t *offset)
+{
+    const layout_t *layout = transfer->layout;
+    layout_facts_t facts = layout_facts(layout);
+    uint64_t first = transfer->first, last = first + transfer->bytes - 1;
+    if (!transfer->packed && !layout_facts(transfer->memory).is_dense)
+        return 0;
+    if (!facts.is_dense) {
+        if (!layout_ascends(layout, first, transfer->bytes))
+            return 0;
+        first = layout_file_offset(layout, first);
+        last = layout_file_offset(layout, last);
+    }
+    *offset = transfer->displacement + first;
+    return last - first == transfer->bytes - 1;
+}
+
+/* Describes the memory of a call, packing it when its own description would be too long. */
+static int describe_all(transfer_t *transfer, part_memory_t *memory)
+{
+    int error = describe(transfer, 0, transfer->bytes, memory);
+    if (error == -E2BIG && !transfer->packed) {
+        int code = pack(transfer);
+        if (code != MPI_SUCCESS)
+            return code;
+        error = describe(transfer, 0, transfer->bytes, memory);
+    }
+    if (portions_help(transfer, error))
+        return transfer_in_portions(transfer);
+    return error ? undescribable(transfer) : MPI_SUCCESS;
+}
+
+/* Begins, or begins again, what the transfer is to move. */
+static int launch(transfer_t *transfer)
+{
+    if (!is_collective(transfer)) {
+        if (!transfer->bytes)
+            return MPI_SUCCESS;
+        uint64_t offset;
+        if (!transfer->file->options.sync && is_contiguous(transfer, &offset))
+            return start_contiguous(transfer, offset);
+    }
+    part_memory_t memory = {0};
+    int code = describe_all(transfer, &memory);
+    if (memory.part) {
+        code = start(transfer, &memory);
+        unisono_part_free(memory.part);
+    } else if (is_collective(transfer)) {
+        /* Everything is done, or has failed: others must not wait. */
+        int joined = start_empty(transfer);
+        code = code == MPI_SUCCESS ? joined : code;
+    }
+    return code;
+}
+
+/* Locks the bytes of an access in atomic mode. */
+static int lock_bytes(transfer_t *transfer)
+{
+    if (!transfer->bytes)
+        return MPI_SUCCESS;
+    uint64_t from, to, displacement = transfer->displacement;
+    layout_range(transfer->layout, transfer->first, transfer->bytes, &from, &to);
+    if (unisono_lock_range(transfer->file->group, displacement + from, displacement + to,
+                           !!is_write(transfer), &transfer->lock))
+        return failure(transfer);
+    return MPI_SUCCESS;
+}
+
+/* Checks that the view has a place in the file for each byte. */
+static int check_places(transfer_t *transfer)
+{
+    const int call = transfer->access.call;
+    if (!transfer->bytes)
+        return MPI_SUCCESS;
+    if (!layout_facts(transfer->layout).bytes) {
+        if (is_write(transfer))
+            return wrong(MPI_ERR_IO, call, "the view of this process has no data",
+                         "write nothing here, or give a filetype that has data");
+        transfer->bytes = 0; /* as at the end of a file */
+    }
+    if (!is_write(transfer))
+        return MPI_SUCCESS;
+    int repeats = layout_repeats(transfer->layout, transfer->first, transfer->bytes);
+    if (repeats < 0)
+        return wrong(MPI_ERR_NO_MEM, call, "memory to check the view is short",
+                     "free memory, or transfer less at a time");
+    return !repeats ? MPI_SUCCESS
+                    : wrong(MPI_ERR_IO, call, "the access writes a byte of the file twice: its "
+                            "repetitions of the filetype overlap",
+                            "give the filetype a larger extent, or write fewer of its repetitions");
+}
+
+static int prepare(transfer_t *transfer, uint64_t offset)
+{
+    open_file_t *file = transfer->file;
+    int code = check(file, &transfer->access);
+    if (code == MPI_SUCCESS)
+        code = access_bytes(file, &transfer->access, &transfer->memory, &transfer->memory_bytes,
+                            &transfer->bytes);
+    if (code != MPI_SUCCESS) {
+        transfer->bytes = 0;
+        return code;
+    }
+    if (__builtin_mul_overflow(offset, file->view.etype_bytes, &transfer->first)
+        || transfer->first > (uint64_t)INT64_MAX - transfer->bytes % INT64_MAX)
+        return wrong(MPI_ERR_ARG, transfer->access.call, "the offset lies beyond byte 2^62",
+                     "give a smaller offset");
+    code = check_places(transfer);
+    return code == MPI_SUCCESS && must_pack(transfer) ? pack(transfer) : code;
+}
+
+/* True for a call after which all of its data is with the disks. */
+static int is_directed(const transfer_t *transfer)
+{
+    int strategy = transfer->file->options.strategy;
+    return is_collective(transfer)
+           && (strategy == UNISONO_DISK_DIRECTED || strategy == UNISONO_NONCOLLECTIVE);
+}
+
+static void finish(transfer_t *transfer);
+
+transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t offset, int code)
+{
+    transfer_t *transfer = calloc(1, sizeof *transfer);
+    if (!transfer)
+        return NULL;
+    transfer->file = file;
+    transfer->access = *access;
+    pthread_mutex_lock(&file->lock);
+    int is_atomic = file->is_atomic;
+    transfer->layout = layout_keep(file->view.layout);
+    transfer->displacement = file->view.displacement;
+    transfer->representation = file->view.representation;
+    transfer->code = code == MPI_SUCCESS ? prepare(transfer, offset) : code;
+    if (is_atomic || file->is_independent)
+        transfer->access.manner &= ~COLLECTIVE;
+    if (is_write(transfer) && !is_directed(transfer))
+        file->has_unreported = 1;
+    pthread_mutex_unlock(&file->lock);
+    if (transfer->code == MPI_SUCCESS && is_atomic)
+        transfer->code = lock_bytes(transfer);
+    if (transfer->code == MPI_SUCCESS)
+        transfer->code = launch(transfer);
+    else if (is_collective(transfer))
+        start_empty(transfer); /* others must not wait; the earlier code is that of the call */
+    /* A lock must not be held until a program waits: others may wait for it before. */
+    if (transfer->lock)
+        finish(transfer);
+    return transfer;
+}
+
+/* Microseconds between calls of MPI while a process waits for others. */
+enum { PROGRESS_US = 1000 };
+
+/* Waits for the end of a collective call. It ends when all members have joined, of which one may
+ * wait for a message of this process before: MPI sends it only in calls of MPI. */
+static void wait_for_members(const transfer_t *transfer)
+{
+    int ended = 0, is_there;
+    while (!unisono_op_wait_for(transfer->op, PROGRESS_US, &ended) && !ended)
+        PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, transfer->file->comm, &is_there,
+                    MPI_STATUS_IGNORE);
+}
+
+int transfer_waits_for_members(const transfer_t *transfer)
+{
+    return is_collective(transfer) && transfer->file->size > 1;
+}
+
+/* ---- End ----------------------------------------------------------------------------------- */
+
+/* Takes the result of the call that has ended; begins a read beyond the end of the file again. */
+static void take_result(transfer_t *transfer)
+{
+    if (transfer_waits_for_members(transfer))
+        wait_for_members(transfer);
+    int64_t moved = unisono_op_wait(transfer->op);
+    transfer->op = NULL;
+    if (moved >= 0) {
+        if (transfer->code == MPI_SUCCESS && !transfer->moved)
+            transfer->moved = (uint64_t)moved;
+        return;
+    }
+    const unisono_error_t *error = unisono_last_error();
+    int is_past_end = error && error->kind == UNISONO_ERR_PAST_END;
+    if (transfer->code != MPI_SUCCESS || !is_past_end || transfer->attempts++ == ATTEMPTS_MAX) {
+        if (transfer->code == MPI_SUCCESS)
+            transfer->code = failure(transfer);
+        return;
+    }
+    transfer->access.manner &= ~COLLECTIVE;
+    if (!is_write(transfer))
+        transfer->code = clip(transfer);
+    if (transfer->code == MPI_SUCCESS)
+        transfer->code = launch(transfer);
+}
+
+int transfer_has_ended(transfer_t *transfer)
+{
+    int ended = 1;
+    while (transfer->op) {
+        if (unisono_op_test(transfer->op, &ended))
+            ended = 1;
+        if (!ended)
+            return 0;
+        take_result(transfer);
+    }
+    return 1;
+}
+
+unisono_op_t *transfer_operation(const transfer_t *transfer)
+{
+    return transfer->op;
+}
+
+static void finish(transfer_t *transfer)
+{
+    while (transfer->op)
+        take_result(transfer);
+    if (transfer->lock && unisono_unlock(transfer->lock) && transfer->code == MPI_SUCCESS)
+        transfer->code = failure(transfer);
+    transfer->lock = NULL;
+}
+
+int transfer_end(transfer_t *transfer, uint64_t *bytes)
+{
+    *bytes = 0;
+    if (!transfer)
+        return MPI_ERR_NO_MEM;
+    finish(transfer);
+    int code = transfer->code;
+    uint64_t copied = transfer->packed ? transfer->moved : 0;
+    if (code == MPI_SUCCESS) {
+        *bytes = is_write(transfer) ? transfer->memory_bytes : transfer->moved;
+        if (transfer->packed && !is_write(transfer))
+            code = unpack(transfer, bytes);
+    }
+    report_bytes(transfer->file, transfer->access.call, transfer->moved, copied);
+    layout_release(transfer->layout);
+    layout_release(transfer->memory);
+    free(transfer->packed);
+    free(transfer);
+    return code;
+}
+
+void status_set(MPI_Status *status, uint64_t bytes)
+{
+    if (status == MPI_STATUS_IGNORE)
+        return;
+    PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)bytes);
+    PMPI_Status_set_cancelled(status, 0);
+}
