@@ -130,7 +130,7 @@ typedef struct {
 
 static const struct {
     MPI_Datatype type, value, index;
-    size_t offset; /* 0: right behind the value */
+    size_t offset; /* 0: directly after the value */
 } pairs[] = {
     {MPI_FLOAT_INT, MPI_FLOAT, MPI_INT, offsetof(float_int_t, index)},
     {MPI_DOUBLE_INT, MPI_DOUBLE, MPI_INT, offsetof(double_int_t, index)},
@@ -149,9 +149,9 @@ static const struct {
 #endif
 };
 
-/* Size in external32 of a Fortran kind, by the rules of the standard for types that
- * MPI_Type_create_f90_real and its like make. A missing number is negative. Returns 0 when it has
- * none. */
+/* Size in external32 of a type of MPI_Type_create_f90_real, _complex or _integer, by the rules of the
+ * standard. A precision or range that was not given is negative. Returns 0 when external32 has no such
+ * type. */
 static uint64_t kind_size(const contents_t *contents)
 {
     int64_t precision = contents->values[0], range = contents->values[0];
@@ -229,8 +229,8 @@ static int is_pair(MPI_Datatype type, basic_t *basic, int64_t *index_offset)
     return 0;
 }
 
-/* Place of the index in a C structure of two types, of which each is aligned to its size, at most
- * to the alignment of the platform. */
+/* Offset of the index in a C structure of a value and an index, which is aligned to its size, but not
+ * beyond the greatest alignment of the platform. */
 static int64_t place_index(MPI_Datatype value, MPI_Datatype index)
 {
     uint64_t first = 0, second = 0, alignment = 1;

@@ -1,4 +1,4 @@
-/* basic.h - sizes and parts of the datatypes that MPI has made. */
+/* basic.h - sizes and basic types of predefined datatypes, and of those of a Fortran kind. */
 #ifndef UNISONO_MPI_DATATYPE_BASIC_H
 #define UNISONO_MPI_DATATYPE_BASIC_H
 

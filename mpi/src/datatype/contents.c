@@ -97,7 +97,8 @@ static int get_arguments(MPI_Datatype type, const envelope_t *envelope, argument
                                  types);
 }
 
-/* Large counts that have integers in front of them and behind: all others have counts only. */
+/* Number of int arguments before the large counts; others may follow them. Constructors that are not
+ * named here have no int arguments beside large counts. */
 static size_t integers_in_front(enum constructor constructor)
 {
     return constructor == SUBARRAY ? 1 : constructor == DISTRIBUTED_ARRAY ? 3 : 0;
@@ -122,7 +123,7 @@ static void *array(MPI_Count count, size_t bytes)
     return calloc((size_t)count + 1, bytes);
 }
 
-/* Refuses arguments that are fewer than the constructor has. */
+/* Checks that a constructor has the arguments that it needs. */
 static int check(const contents_t *contents)
 {
     static const struct {
@@ -270,7 +271,7 @@ static int64_t coordinate(const contents_t *contents, const int64_t *grid, size_
     return grid[along] < 1 ? -1 : contents->values[1] / behind % grid[along];
 }
 
-/* Indices that a rule of distribution deals to one of the processes along a dimension. */
+/* Indices that a distribution rule assigns to one of the processes along a dimension. */
 static int deal(int64_t rule, int64_t argument, int64_t processes, int64_t process,
                 dimension_t *dimension)
 {

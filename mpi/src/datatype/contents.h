@@ -1,4 +1,4 @@
-/* contents.h - how a datatype was made: its constructor, and the arguments of it.
+/* contents.h - how a datatype was made: its constructor, and the arguments of the constructor.
  *
  * The arguments of constructors with small and large counts, and of the deprecated ones, are read
  * in one order: as the standard lists them, displacements after all counts.
@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Constructors inside one another that can be decoded. */
+/* Greatest depth of nested constructors that can be decoded. */
 #define CONSTRUCTORS_MAX 512
 
-/* Constructors, without differences in the kind of their arguments. */
+/* Constructors, whatever the types of their arguments: int, MPI_Aint or MPI_Count. */
 enum constructor {
     NAMED,
     DUPLICATE,
@@ -54,8 +54,8 @@ uint64_t contents_block_length(const contents_t *contents, uint64_t block);
 int64_t contents_displacement(const contents_t *contents, uint64_t block);
 
 /* One dimension of a SUBARRAY or DISTRIBUTED_ARRAY. A distributed one has `full` whole chunks,
- * `chunk` indices each, from index `start` on, at distances of `distance` indices; and then a last
- * chunk of `rest` indices at `rest_start`. */
+ * `chunk` indices each, from index `start` on, at distances of `distance` indices. A last chunk of
+ * `rest` indices begins at `rest_start`. */
 typedef struct dimension {
     int64_t size; /* indices of the whole array */
     int64_t start, chunk, full, distance;

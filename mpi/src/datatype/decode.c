@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Lower and upper bound of a type, and whether a resized type in it has set them. A set bound
- * counts, and one that only the data have does not, when both are in one type. */
+/* Lower and upper bound of a type. Explicit bounds take precedence over those that follow from data,
+ * when one type has both. */
 typedef struct bounds {
     int64_t low, high;
-    int is_set;   /* by MPI_Type_create_resized, or an array */
-    int is_empty; /* neither data nor set bounds */
+    int is_set;   /* explicitly, by MPI_Type_create_resized or an array */
+    int is_empty; /* neither data nor explicit bounds */
 } bounds_t;
 
 typedef struct part {
@@ -75,7 +75,7 @@ static part_t repeat(const decoder_t *decoder, part_t part, uint64_t count, int6
     return part;
 }
 
-/* Copies next to each other. */
+/* Copies at distances of one extent. */
 static part_t repeat_dense(const decoder_t *decoder, part_t part, uint64_t count)
 {
     int64_t stride = count > 1 ? extent_of(decoder, &part.bounds) : 0;
@@ -95,7 +95,7 @@ static part_t decode_vector(const decoder_t *decoder, const contents_t *contents
     return repeat(decoder, block, count, stride);
 }
 
-/* INDEXED to STRUCTURE: blocks at displacements. `old` is the type of all but structures. */
+/* Decodes INDEXED to STRUCTURE: blocks at displacements. `old`: the old type, except for structures. */
 static part_t decode_blocks(decoder_t *decoder, const contents_t *contents, part_t old)
 {
     enum constructor constructor = contents->constructor;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Types of the data of a datatype, without their places. */
+/* Type signature of a datatype: its basic types in order, without displacements. */
 typedef struct signature signature_t;
 
 /* `count` times a basic type; or all of `repeated`, when that is not NULL. */
@@ -53,7 +53,7 @@ static uint64_t times(reader_t *reader, uint64_t a, uint64_t b)
     return 0;
 }
 
-/* Appends a run, which belongs to the signature then. */
+/* Appends a run, which then belongs to the signature. */
 static void append(reader_t *reader, signature_t *signature, run_t run)
 {
     run_t *last = signature->run_count ? &signature->runs[signature->run_count - 1] : NULL;
@@ -79,7 +79,7 @@ static void append(reader_t *reader, signature_t *signature, run_t run)
     signature->runs[signature->run_count++] = run;
 }
 
-/* Appends `count` times `part`, which becomes empty. */
+/* Appends `count` copies of `part`, and empties it. */
 static void append_copies(reader_t *reader, signature_t *signature, signature_t *part,
                           uint64_t count)
 {
@@ -182,7 +182,7 @@ static void read_signature(reader_t *reader, MPI_Datatype type, signature_t *sig
     contents_free(&contents);
 }
 
-/* Who gets the runs, and the one that may go on. */
+/* The function that gets the runs, and the run that may still grow. */
 typedef struct receiver {
     int (*each)(MPI_Datatype basic, uint64_t count, void *context);
     void *context;

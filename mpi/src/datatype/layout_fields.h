@@ -1,4 +1,4 @@
-/* layout_fields.h - what a layout consists of. */
+/* layout_fields.h - fields of a layout, for the files that decode, pair and pack it. */
 #ifndef UNISONO_MPI_DATATYPE_LAYOUT_FIELDS_H
 #define UNISONO_MPI_DATATYPE_LAYOUT_FIELDS_H
 
@@ -10,13 +10,13 @@
 struct layout {
     atomic_uint references;
     layout_facts_t facts;
-    item_t data;  /* of one instance, from the place of the instance */
-    node_t tiles; /* endless repetition of instances, from the first byte of data of the first */
+    item_t data;  /* of one instance; offsets count from the place of the instance */
+    node_t tiles; /* endless repetition of instances, at data.offset: a filetype tiles the file */
     tree_t tree;
 };
 
-/* Endless repetition as an item that begins at the place of the first instance. Without a node its
- * data are contiguous. Its bytes are not known. */
+/* Endless repetition as an item; its offset counts from the place of the first instance. It has no node
+ * when its data is contiguous, and its number of bytes means nothing. */
 static inline item_t layout_tiles(const layout_t *layout)
 {
     const node_t *tiles = &layout->tiles;

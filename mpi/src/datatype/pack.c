@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-/* Bytes of memory across which copies of a sequence are copied item by item: part of a first-level
- * cache. */
+/* Bytes of memory whose sequences are copied item by item before the next ones: they fit in a
+ * first-level cache. */
 #define BATCH_BYTES 16384
 
-/* Which way data go. Addresses are numbers, because a layout may hold absolute addresses, which
- * count from a null pointer. */
+/* Direction of a copy. Addresses are integers, because a layout may hold absolute addresses: these
+ * count from MPI_BOTTOM, which is a null pointer. */
 enum direction { PACK, UNPACK };
 
-/* The same bytes several times, at a distance on each side. */
+/* Repetition of a copy, with a stride in each memory. */
 typedef struct copies {
     uint64_t count;
     int64_t memory_stride, packed_stride;
@@ -58,9 +58,9 @@ static void copy_contiguous(enum direction direction, uintptr_t memory, uintptr_
 static void copy_item(enum direction direction, const item_t *item, uintptr_t memory,
                       uintptr_t packed, copies_t copies);
 
-/* Copies `count` copies of a repetition, the first at `memory`, themselves several times. The
- * innermost loop goes over the copies of the repetition, or over those around it: a long loop is
- * better, unless it leaves the cache. */
+/* Copies the first `count` copies of a repetition, and repeats that as `copies` says. The innermost
+ * loop runs over the copies of the repetition or over `copies`: the longer loop is better, unless its
+ * memory exceeds the cache. */
 static void copy_repetition(enum direction direction, const node_t *node, uint64_t count,
                             uintptr_t memory, uintptr_t packed, copies_t copies)
 {
@@ -87,7 +87,7 @@ static void copy_repetition(enum direction direction, const node_t *node, uint64
     }
 }
 
-/* Copies an item, the place of whose holder is `memory`, several times. */
+/* Copies an item, and repeats that as `copies` says. `memory`: address from which its offset counts. */
 static void copy_item(enum direction direction, const item_t *item, uintptr_t memory,
                       uintptr_t packed, copies_t copies)
 {

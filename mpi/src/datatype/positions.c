@@ -1,4 +1,4 @@
-/* positions.c - where data of a repeated filetype lie in the file.
+/* positions.c - offsets in the file of the data of a repeated filetype.
  *
  * With an extent that is less than the span of the data, an instance begins before the one before it
  * ends: data go back and forth in the file, though those of one instance ascend. */
@@ -32,7 +32,7 @@ static uint64_t run_at(const layout_t *file, uint64_t position, __int128 *offset
     return item->bytes - position;
 }
 
-/* Offset in the limits of what callers can add to a displacement. */
+/* Offset, limited to what callers can add to a displacement. */
 static uint64_t in_limits(__int128 offset)
 {
     return offset < 0 ? 0 : offset > INT64_MAX ? INT64_MAX : (uint64_t)offset;
@@ -75,8 +75,8 @@ void layout_range(const layout_t *file, uint64_t first, uint64_t bytes, uint64_t
 
 /* ---- Data before an offset ----------------------------------------------------------------- */
 
-/* First copy from `copy` on that ends behind `limit`; copies end at `end` and every `stride` bytes.
- * UINT64_MAX without one. */
+/* First copy from `copy` on that ends behind `limit`. Copy 0 ends at `end`, and each other one `stride`
+ * bytes after the one before. UINT64_MAX when there is none. */
 static uint64_t copy_behind(uint64_t copy, int64_t end, int64_t stride, __int128 limit)
 {
     if (end + (__int128)copy * stride > limit)
@@ -84,7 +84,7 @@ static uint64_t copy_behind(uint64_t copy, int64_t end, int64_t stride, __int128
     return stride > 0 ? (uint64_t)((limit - end) / stride) + 1 : UINT64_MAX;
 }
 
-/* First item from `item` on of a sequence that ends behind `limit`, or its end. */
+/* First item of a sequence, from `item` on, that ends behind `limit`; or the end of the sequence. */
 static const item_t *item_behind(const node_t *sequence, const item_t *item, __int128 limit)
 {
     const item_t *end = sequence->items + sequence->count;
@@ -103,7 +103,7 @@ static const item_t *item_behind(const node_t *sequence, const item_t *item, __i
     return item;
 }
 
-/* First data byte from `from` on of an item that lies at or behind `limit`, or its number of bytes. */
+/* First data byte of an item, from `from` on, that lies at or behind `limit`; or its number of bytes. */
 static uint64_t byte_behind(const item_t *item, uint64_t from, __int128 limit)
 {
     const node_t *node = item->node;
@@ -158,7 +158,7 @@ uint64_t layout_data_before(const layout_t *file, uint64_t first, uint64_t offse
 
 /* ---- Bytes that data has twice ------------------------------------------------------------- */
 
-/* Next block of one instance; its data end at byte `end`. */
+/* Next block of one instance, whose data ends at byte `end`. */
 typedef struct cursor {
     __int128 offset;
     uint64_t position, run, end;
@@ -222,7 +222,8 @@ static void step(const layout_t *file, merge_t *merge)
         sink(merge, 0);
 }
 
-/* Data [first, end) of whole and partial instances; all but the first one begin in their order. */
+/* Returns 1 when data [first, end) has a byte of the file twice, 0 when not, or -ENOMEM. The instances
+ * begin in ascending order, except that the first may be partial and begin later than the second. */
 static int find_twice(const layout_t *file, merge_t *merge, uint64_t first, uint64_t end)
 {
     uint64_t size = file->facts.bytes, next = first;
@@ -251,7 +252,7 @@ int layout_repeats(const layout_t *file, uint64_t first, uint64_t bytes)
     const layout_facts_t *facts = &file->facts;
     if (layout_ascends(file, first, bytes))
         return 0;
-    /* Whole instances that are as far apart from one another overlap alike, or not at all. */
+    /* Whole instances at equal distances overlap in the same way, so a few of them represent all. */
     uint64_t size = facts->bytes, end = first + bytes;
     uint64_t whole_from = (first + size - 1) / size, whole_to = end / size;
     int64_t span = facts->true_end - facts->true_start;

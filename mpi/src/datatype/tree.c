@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sequences inside sequences are taken apart up to this many items. */
-#define FLATTENED_MAX 64
+/* Greatest number of items up to which a sequence takes the items of sequences inside it as its own. */
+#define DISSOLVED_MAX 64
 
-/* Copies at equal distances that make a repetition inside a longer sequence. */
+/* Lowest number of copies at equal distances that become a repetition inside a longer sequence. */
 #define RUN_MIN 3
 
 struct allocation {
@@ -93,13 +93,13 @@ static int are_same_nodes(const node_t *a, const node_t *b)
     return 1;
 }
 
-/* 1 when two items have the same data, at whatever offsets. */
+/* 1 when two items have the same data, apart from their offsets. */
 static int are_same(const item_t *a, const item_t *b)
 {
     return a->bytes == b->bytes && are_same_nodes(a->node, b->node);
 }
 
-/* Adds a node to the tree, as an item at `offset`; nothing after a failure. */
+/* Adds a node to the tree. Returns it as an item at `offset`, or an empty item after a failure. */
 static item_t add_node(tree_t *tree, const node_t *node, int64_t offset, int64_t bytes)
 {
     if (node->depth > TREE_DEPTH_MAX)
@@ -156,8 +156,8 @@ item_t tree_repeat(tree_t *tree, item_t child, uint64_t count, int64_t stride)
     return add_node(tree, &node, offset, bytes);
 }
 
-/* Joins item `b` to `a`, which it follows, when both are copies of one thing at equal distances, or
- * contiguous together. Returns 1 when `a` has both. */
+/* Joins item `b` to item `a` before it, if the two are contiguous or copies of one item at equal
+ * distances. Returns 1 when `a` has the data of both. */
 static int join(tree_t *tree, item_t *a, const item_t *b)
 {
     if (!a->node && !b->node && a->offset + (int64_t)a->bytes == b->offset) {
@@ -171,7 +171,7 @@ static int join(tree_t *tree, item_t *a, const item_t *b)
     int64_t stride = left ? left->stride : right->stride, place;
     uint64_t before = left ? left->count : 1, after = 1;
     item_t copy = left ? left->child : *a;
-    /* Where the copies of `left` go on, there must be a copy, or copies at the same distance. */
+    /* Item `b` must begin where the next copy of `a` would, and be one or repeat it at this stride. */
     if (__builtin_mul_overflow((int64_t)before, stride, &place)
         || __builtin_add_overflow(place, a->offset, &place) || place != b->offset)
         return 0;
@@ -194,7 +194,7 @@ static size_t join_neighbours(tree_t *tree, item_t *items, size_t count)
     return kept;
 }
 
-/* Makes repetitions of runs of the same thing at equal distances. */
+/* Replaces runs of equal items at equal distances by repetitions. Returns the number of items left. */
 static size_t fold_runs(tree_t *tree, item_t *items, size_t count)
 {
     size_t kept = 0;
@@ -212,13 +212,14 @@ static size_t fold_runs(tree_t *tree, item_t *items, size_t count)
                 continue;
             }
         }
-        /* A short run: its last item may begin a longer one. */
+        /* The run is short, but its last item may begin a longer one. */
         items[kept++] = items[i++];
     }
     return kept;
 }
 
-/* Smallest part of the items of which all are copies at equal distances: their number, or 0. */
+/* Number of items in the smallest group of which all items are copies at equal distances; 0 when there
+ * is none. */
 static size_t find_period(const item_t *items, size_t count)
 {
     for (size_t period = 1; period <= count / 2; period++) {
@@ -266,7 +267,7 @@ static item_t add_sequence(tree_t *tree, const item_t *items, size_t count)
     return add_node(tree, &node, offset, bytes);
 }
 
-/* A sequence without sequences inside, unless they are long. */
+/* Makes the simplest item that has the data of all items in their order. */
 static item_t simplify(tree_t *tree, item_t *items, size_t count)
 {
     for (size_t before = count + 1; count < before && !tree->error;) {
@@ -291,29 +292,29 @@ static item_t simplify(tree_t *tree, item_t *items, size_t count)
 
 item_t tree_sequence(tree_t *tree, item_t *items, size_t count)
 {
-    item_t flattened[FLATTENED_MAX];
+    item_t dissolved[DISSOLVED_MAX];
     size_t kept = 0, all = 0;
     for (size_t i = 0; i < count; i++) {
         if (!items[i].bytes)
             continue;
         const node_t *node = items[i].node;
         size_t inside = node && node->shape == SEQUENCE ? node->count : 1;
-        all = inside < FLATTENED_MAX ? all + inside : all + FLATTENED_MAX;
+        all = inside < DISSOLVED_MAX ? all + inside : all + DISSOLVED_MAX;
         items[kept++] = items[i];
     }
-    if (all == kept || all > FLATTENED_MAX)
+    if (all == kept || all > DISSOLVED_MAX)
         return simplify(tree, items, kept);
     all = 0;
     for (size_t i = 0; i < kept; i++) {
         const node_t *node = items[i].node;
         if (!node || node->shape != SEQUENCE) {
-            flattened[all++] = items[i];
+            dissolved[all++] = items[i];
             continue;
         }
         for (size_t k = 0; k < node->count; k++) {
-            flattened[all] = node->items[k];
-            flattened[all++].offset += items[i].offset;
+            dissolved[all] = node->items[k];
+            dissolved[all++].offset += items[i].offset;
         }
     }
-    return simplify(tree, flattened, all);
+    return simplify(tree, dissolved, all);
 }

@@ -17,7 +17,7 @@
 
 typedef struct node node_t;
 
-/* Data at an offset from the place of whatever holds it. */
+/* Data at an offset from the place of the node or layout that holds it. */
 typedef struct item {
     int64_t offset;
     uint64_t before;    /* data bytes of the same sequence that come before */
@@ -33,8 +33,8 @@ enum shape {
 struct node {
     enum shape shape;
     int is_ascending;    /* 1 when the data ascend without overlap */
-    int is_ordered;      /* 1 when each block begins where the one before begins, or behind that */
-    unsigned depth;      /* nodes on the longest way to a leaf */
+    int is_ordered;      /* 1 when no block begins before the one that precedes it in the data */
+    unsigned depth;      /* nodes on the longest path to a leaf */
     int64_t start, end;  /* lowest byte, and one past the highest */
     int64_t first, last; /* beginnings of the first and of the last block */
     uint64_t count;      /* at least 2 */
