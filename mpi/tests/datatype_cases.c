@@ -435,7 +435,42 @@ static void fortran_sizes(void)
     }
 }
 
+/* The example of mpi/src/datatype/README.md, in doubles: the file has 2 of every 5, the memory 3 of
+ * every 4. The part needs four nested strides, however long the call. */
+static void readme_example(void)
+{
+    static const uint64_t files[4] = {0, 40, 48, 80}, memories[4] = {0, 16, 32, 40};
+    static const uint64_t lengths[4] = {16, 8, 8, 16};
+    MPI_Datatype two, three, filetype, type;
+    MPI_Type_contiguous(2, MPI_DOUBLE, &two);
+    MPI_Type_contiguous(3, MPI_DOUBLE, &three);
+    MPI_Type_create_resized(two, 0, 40, &filetype);
+    MPI_Type_create_resized(three, 0, 32, &type);
+    layout_t *file = decode(filetype, NATIVE), *memory = decode(type, NATIVE);
+    for (uint64_t count = 4; count <= 4000; count *= 1000) {
+        unisono_part_t *part = NULL;
+        int64_t base;
+        CHECK(layout_part(file, 0, 0, count * 24, memory, &base, &part) == 0 && base == 0);
+        CHECK(part->nest_count == 4);
+        for (size_t i = 0; i < 4; i++) {
+            const recorded_nest_t *nest = &part->nests[i];
+            CHECK(nest->file_offset == files[i] && nest->memory_offset == memories[i]);
+            CHECK(nest->bytes == lengths[i] && nest->level_count == 1);
+            CHECK(nest->levels[0].count == count / 2 && nest->levels[0].file_stride == 120);
+            CHECK(nest->levels[0].memory_stride == 64);
+        }
+        unisono_part_free(part);
+    }
+    layout_release(file);
+    layout_release(memory);
+    MPI_Type_free(&two);
+    MPI_Type_free(&three);
+    MPI_Type_free(&filetype);
+    MPI_Type_free(&type);
+}
+
 const fixed_case_t fixed_cases[] = {
+    {"example of the README", readme_example},
     {"cyclic array of 4 GiB", cyclic_array},
     {"block-cyclic array with remainders", block_cyclic_array},
     {"3-D subarray", subarray_3d},
