@@ -1,18 +1,8 @@
 /* back_end.c - the border of a back end: its functions by their numbers. */
-#include "back_end.h"
+#include "errors/errors.h"
+#include "transfers/transfers.h"
 
-static const front_t *front;
 static back_t back;
-
-function_t *real_function(int call)
-{
-    return front->real(call);
-}
-
-const char *call_name(int call)
-{
-    return front->names[call];
-}
 
 __attribute__((visibility("default"))) unisono_mpi_back_t unisono_mpi_back;
 
@@ -20,7 +10,7 @@ const back_t *unisono_mpi_back(const front_t *given)
 {
     if (given->version != BORDER_VERSION)
         return NULL;
-    front = given;
+    front_end_set(given);
     handles_set(given->handles);
     back.version = BORDER_VERSION;
     back.to_fortran = file_to_fortran;
@@ -36,6 +26,9 @@ const back_t *unisono_mpi_back(const front_t *given)
     errors_enter(back.functions);
     handlers_enter(back.functions);
     open_enter(back.functions);
+    close_enter(back.functions);
+    sizes_enter(back.functions);
+    hints_enter(back.functions);
     view_enter(back.functions);
     access_enter(back.functions);
     requests_enter(back.functions);

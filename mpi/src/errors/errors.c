@@ -2,7 +2,7 @@
  *
  * Codes are classes, as those of Open MPI are: programs compare them. The cause of the last failure of
  * a thread is kept beside them, for MPI_Error_string. */
-#include "../back_end.h"
+#include "errors.h"
 
 #include <stdio.h>
 #include <stdlib.h>

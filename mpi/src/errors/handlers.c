@@ -2,7 +2,7 @@
  *
  * MPI does not tell the function of an error handler, nor in which language it is. The front end sees
  * handlers as programs make them, in C, Fortran and C++, and this file keeps their functions. */
-#include "../back_end.h"
+#include "errors.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,8 @@
  * Members that wait sleep: a spinning wait, which MPI libraries prefer, would take the processor from
  * members that are still to come, and from servers. A wait that lasts too long ends the program and
  * names the members that are missing. */
-#include "../back_end.h"
+#include "../errors/errors.h"
+#include "files.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,8 @@
  *
  * Without UNISONO_REPORT, which names a directory in the instance, nothing is counted. As MPI ends,
  * each process writes one file of JSON lines there. */
-#include "../back_end.h"
+#include "../errors/errors.h"
+#include "files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,30 +230,13 @@ void report_start(open_file_t *file, double started_at)
         file->starts[file->start_count++] = started_at;
 }
 
-void report_waits(open_file_t *file)
+void report_waited(const open_file_t *file, double seconds)
 {
-    long counts[2] = {file->start_count, -file->start_count}, all[2];
-    long *starts, *latest;
-    double waited = 0;
-    if (!file->report || file->size == 1
-        || members_greatest(file, CALL_File_close, counts, all, 2) != MPI_SUCCESS
-        || all[0] != -all[1] || !all[0])
-        return;
-    starts = calloc((size_t)file->start_count, sizeof *starts);
-    latest = calloc((size_t)file->start_count, sizeof *latest);
-    for (int i = 0; starts && i < file->start_count; i++)
-        starts[i] = (long)(file->starts[i] * 1e6);
-    if (starts && latest
-        && members_greatest(file, CALL_File_close, starts, latest, file->start_count) == MPI_SUCCESS)
-        for (int i = 0; i < file->start_count; i++)
-            waited += (double)(latest[i] - starts[i]) * 1e-6;
-    free(starts);
-    free(latest);
     pthread_mutex_lock(&lock);
     /* Waits of reads and writes are not told apart. */
     for (int operation = READING; operation <= WRITING; operation++)
         if (file->report->counts[operation][COLLECTIVE_FORM].calls) {
-            file->report->counts[operation][COLLECTIVE_FORM].waited += waited;
+            file->report->counts[operation][COLLECTIVE_FORM].waited += seconds;
             break;
         }
     pthread_mutex_unlock(&lock);
@@ -347,7 +331,7 @@ static void add_process(text_t *text, const char *host)
     add_string(text, line);
 }
 
-void report_write(void)
+void report_write(unisono_t *unisono)
 {
     const char *folder = getenv("UNISONO_REPORT");
     char host[256] = "host", name[700];
@@ -360,8 +344,8 @@ void report_write(void)
     for (const file_report_t *report = reports; report; report = report->next)
         add_file(&text, report);
     snprintf(name, sizeof name, "%s/%s-%ld.jsonl", folder, host, (long)getpid());
-    if (unisono_mkdir(connection(), folder, 1)
-        || unisono_open(connection(), name, UNISONO_CREATE | UNISONO_TRUNC, NULL, &file)
+    if (unisono_mkdir(unisono, folder, 1)
+        || unisono_open(unisono, name, UNISONO_CREATE | UNISONO_TRUNC, NULL, &file)
         || unisono_pwrite(file, text.start, text.bytes, 0) < 0 || unisono_close(file)) {
         const unisono_error_t *error = unisono_last_error();
         explain("cannot write the report of a process", error ? error->cause : "unknown",

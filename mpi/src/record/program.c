@@ -1,24 +1,13 @@
-/* program.c - the border of a back end: its functions by their numbers, and the begin and the end of
- * the recording. */
+/* program.c - the back end as its front end sees it, and the begin and the end of the recording. */
 #include "recording.h"
 
 #include <stdlib.h>
 
-static const front_t *front;
+static const char *directory; /* of the trace */
 static back_t back;
 
 /* 1 once the program has begun MPI, or has ended it. */
 static int has_begun, has_ended;
-
-function_t *real_function(int call)
-{
-    return front->real(call);
-}
-
-const char *call_name(int call)
-{
-    return front->names[call];
-}
 
 /* ---- Begin and end ------------------------------------------------------------------------- */
 
@@ -26,7 +15,7 @@ const char *call_name(int call)
 static int begin(void)
 {
     has_begun = 1;
-    stream_begin(front->directory);
+    stream_begin(directory);
     return trace != NULL;
 }
 
@@ -119,7 +108,8 @@ const back_t *unisono_record_back(const front_t *given)
 {
     if (given->version != RECORD_VERSION)
         return NULL;
-    front = given;
+    real_calls_set(given);
+    directory = given->directory;
     back = (back_t){.version = RECORD_VERSION,
                     .enter = enter,
                     .leave = clock_leave,

@@ -14,6 +14,13 @@
 /* A handle of MPI as a word. */
 #define WORD(handle) ((uint64_t)(uintptr_t)(handle))
 
+/* ---- Real calls (real_calls.c) ------------------------------------------------------------- */
+
+/* Takes what the front end has given. */
+void real_calls_set(const front_t *front);
+function_t *real_function(int call);
+const char *call_name(int call); /* such as "MPI_Send" */
+
 /* The real function, with the type of the function `call_NAME` that stands for it. */
 #define REAL(name) ((__typeof__(call_##name) *)real_function(CALL_##name))
 
@@ -24,9 +31,6 @@
         clock_called();                                                                            \
         code_of_run;                                                                               \
     })
-
-function_t *real_function(int call);
-const char *call_name(int call); /* such as "MPI_Send" */
 
 /* ---- Tables by handles (handle_table.c) ---------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* access.c - the calls that read and write: by explicit offsets, by individual file pointers, and by
  * the shared one. */
-#include "../back_end.h"
+#include "../errors/errors.h"
+#include "transfers.h"
 
 /* Where a call takes its offset from. */
 enum pointer { EXPLICIT, INDIVIDUAL, SHARED };

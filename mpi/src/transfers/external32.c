@@ -3,7 +3,7 @@
  * Data is big-endian; integers have the sizes of the standard's table, floating-point numbers the
  * formats of IEEE 754. MPI_Pack_external is not used: Open MPI 4.1 gives wrong sizes, and MPICH 4.0
  * ends the process for some datatypes. */
-#include "../back_end.h"
+#include "transfers.h"
 
 #include "../datatype/basic.h"
 

@@ -3,7 +3,8 @@
  * Transfers progress by themselves in the library, but MPI must be told of their ends, and it may
  * be told only by a call of the program. So the calls that wait for and test requests come here
  * while there are requests of ours. They end ours as they can, and leave everything else to MPI. */
-#include "../back_end.h"
+#include "../errors/errors.h"
+#include "transfers.h"
 
 #include <limits.h>
 #include <stdlib.h>

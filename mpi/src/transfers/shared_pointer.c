@@ -2,7 +2,8 @@
  *
  * Ordered calls are collective: members take their places behind one another by a prefix sum, and
  * the last member moves the counter for all of them. */
-#include "../back_end.h"
+#include "../errors/errors.h"
+#include "transfers.h"
 
 /* Takes the etypes of an access from the shared file pointer; gives the first of them. */
 static int take(open_file_t *file, const access_t *access, uint64_t *first)

@@ -5,7 +5,8 @@
  * description would not be compact or when the data must be converted. A read beyond the end of the
  * file fails as a whole in the library, at every member; each then transfers what is there by itself,
  * because members may notice at different times, between other collective calls. */
-#include "../back_end.h"
+#include "../errors/errors.h"
+#include "transfers.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* view.c - views: the data of a file that a process sees, and file pointers counted in it. */
-#include "../back_end.h"
+#include "../errors/errors.h"
+#include "transfers.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,84 +1,14 @@
-/* files.c - open files, their handles and the connection of the process. */
-#include "../back_end.h"
-
+/* connection.c - the connection of the process to its instance, and what uses it without an open file. */
+#include "../errors/errors.h"
 #include "../process/names.h"
+#include "files.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static file_handle_t *handles;
-static open_file_t *files[FILES_MAX];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-void handles_set(file_handle_t *given)
-{
-    handles = given;
-}
-
-open_file_t *file_new(void)
-{
-    open_file_t *file = calloc(1, sizeof *file);
-    if (!file)
-        return NULL;
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < FILES_MAX && !file->handle; i++)
-        if (!files[i]) {
-            files[i] = file;
-            file->handle = &handles[i];
-        }
-    pthread_mutex_unlock(&lock);
-    if (!file->handle) {
-        free(file);
-        return NULL;
-    }
-    file->comm = MPI_COMM_NULL;
-    file->is_in_world = has_world();
-    file->errhandler = MPI_ERRORS_RETURN;
-    file->view.etype = file->view.filetype = MPI_DATATYPE_NULL;
-    pthread_mutex_init(&file->lock, NULL);
-    return file;
-}
-
-void file_free(open_file_t *file)
-{
-    unisono_group_free(file->group);
-    unisono_close(file->file);
-    unisono_hints_free(file->hints);
-    view_release(&file->view);
-    errhandler_free(file);
-    if (file->comm != MPI_COMM_NULL)
-        PMPI_Comm_free(&file->comm);
-    pthread_mutex_destroy(&file->lock);
-    pthread_mutex_lock(&lock);
-    files[file->handle - handles] = NULL;
-    pthread_mutex_unlock(&lock);
-    free(file->starts);
-    free(file->name);
-    free(file);
-}
-
-MPI_File handle_of(const open_file_t *file)
-{
-    return (MPI_File)(void *)file->handle;
-}
-
-open_file_t *file_of(MPI_File handle)
-{
-    size_t number = (size_t)((file_handle_t *)(void *)handle - handles);
-    return number < FILES_MAX ? __atomic_load_n(&files[number], __ATOMIC_ACQUIRE) : NULL;
-}
-
-int file_to_fortran(void *file)
-{
-    return FORTRAN_BASE + (int)((file_handle_t *)file - handles);
-}
-
-void *file_from_fortran(int number)
-{
-    return &handles[number - FORTRAN_BASE];
-}
 
 /* ---- Closing -------------------------------------------------------------------------------- */
 
@@ -135,7 +65,7 @@ static void disconnect(void)
     if (!connected)
         return;
     closings_end();
-    report_write();
+    report_write(connected);
     pthread_mutex_lock(&lock);
     unisono_disconnect(connected);
     connected = NULL;

@@ -1,0 +1,84 @@
+/* close.c - closing and deleting files. */
+#include "../errors/errors.h"
+#include "../transfers/transfers.h"
+#include "files.h"
+
+#include <stdlib.h>
+
+/* Compares the begins of the collective calls of all members, for the report. Collective. */
+static void compare_starts(open_file_t *file)
+{
+    long counts[2] = {file->start_count, -file->start_count}, all[2];
+    long *starts, *latest;
+    double waited = 0;
+    if (!file->report || file->size == 1
+        || members_greatest(file, CALL_File_close, counts, all, 2) != MPI_SUCCESS
+        || all[0] != -all[1] || !all[0])
+        return;
+    starts = calloc((size_t)file->start_count, sizeof *starts);
+    latest = calloc((size_t)file->start_count, sizeof *latest);
+    for (int i = 0; starts && i < file->start_count; i++)
+        starts[i] = (long)(file->starts[i] * 1e6);
+    if (starts && latest
+        && members_greatest(file, CALL_File_close, starts, latest, file->start_count) == MPI_SUCCESS)
+        for (int i = 0; i < file->start_count; i++)
+            waited += (double)(latest[i] - starts[i]) * 1e-6;
+    free(starts);
+    free(latest);
+    report_waited(file, waited);
+}
+
+static int close_file(MPI_File *handle)
+{
+    open_file_t *file = file_of(*handle);
+    const int call = CALL_File_close;
+    uint64_t bytes;
+    int code = MPI_SUCCESS;
+    if (!file)
+        return fail(NULL, MPI_ERR_FILE);
+    *handle = MPI_FILE_NULL;
+    requests_end(file);
+    compare_starts(file);
+    if (file->split) {
+        transfer_end(file->split, &bytes);
+        file->split = NULL;
+        code = wrong(MPI_ERR_OTHER, call, "a split collective call was under way",
+                     "call its end before MPI_File_close");
+    }
+    /* Servers write behind: what fails after a call is told here at the latest. */
+    if (file->has_unreported && unisono_flush(file->file))
+        code = class_of_failure(file, call);
+    if (closing_begin(file))
+        code = class_of_failure(file, call);
+    /* Nobody needs to wait for others, but with this mode all must have closed the file. */
+    if (file->amode & MPI_MODE_DELETE_ON_CLOSE) {
+        closings_end();
+        code = agree(file, call, code);
+        int removed = MPI_SUCCESS;
+        if (!file->rank && unisono_remove(connection(), file->name))
+            removed = class_of_failure(file, call);
+        removed = agree_again(file, removed);
+        code = code == MPI_SUCCESS ? removed : code;
+    }
+    code = fail(file, code);
+    file_free(file);
+    return code;
+}
+
+static int delete_file(const char *name, MPI_Info info)
+{
+    (void)info;
+    closings_end();
+    int code;
+    char *meant = name_in_instance(name, CALL_File_delete, &code);
+    if (meant && (!connection() || unisono_remove(connection(), meant)))
+        code = class_of_failure(NULL, CALL_File_delete);
+    free(meant);
+    return fail(NULL, code);
+}
+
+void close_enter(function_t **functions)
+{
+    ENTER(File_close, close_file);
+    ENTER(File_delete, delete_file);
+}

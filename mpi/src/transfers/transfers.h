@@ -1,0 +1,88 @@
+/* transfers.h - views, and the transfers that calls of programs make through them.
+ *
+ * Functions of type int return codes of MPI, MPI_SUCCESS or an error class, where no comment says
+ * otherwise. Positions and sizes are bytes, or etypes of the view where a comment says so. */
+#ifndef UNISONO_MPI_TRANSFERS_H
+#define UNISONO_MPI_TRANSFERS_H
+
+#include "../files/files.h"
+
+/* ---- Views (view.c) ------------------------------------------------------------------------ */
+
+/* Layout of a datatype as it is in memory; kept with the datatype, and released by the caller. */
+int layout_of(const open_file_t *file, int call, MPI_Datatype type, layout_t **layout);
+
+int view_of_bytes(view_t *view);
+void view_release(view_t *view);
+
+/* First etype of the view that lies at or behind byte `offset` of the file; 0 for a view without data,
+ * UINT64_MAX when all of endless data lies before. */
+uint64_t view_etypes_before(const view_t *view, uint64_t offset);
+
+void view_enter(function_t **functions);
+
+/* ---- Transfers (transfer.c) ---------------------------------------------------------------- */
+
+/* Manner of a transfer: bits. */
+enum { READ = 0, WRITE = 1, COLLECTIVE = 2 };
+
+/* Data that a call of a program names. */
+typedef struct access {
+    int call;   /* number of the call */
+    int manner; /* READ or WRITE, COLLECTIVE */
+    void *buffer;
+    MPI_Count count;
+    MPI_Datatype type;
+} access_t;
+
+/* Checks an access and gives its length in etypes of the view. */
+int access_etypes(open_file_t *file, const access_t *access, uint64_t *etypes);
+
+/* Begins a transfer from etype `offset` of the view on. `code` is an earlier error of this process:
+ * it joins a collective call nevertheless, with nothing to move, and the code is that of the
+ * transfer. Returns NULL only when memory is short. */
+transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t offset, int code);
+
+/* 1 when the transfer has ended. */
+int transfer_has_ended(transfer_t *transfer);
+
+/* Operation of the library that the transfer waits for, or NULL. */
+unisono_op_t *transfer_operation(const transfer_t *transfer);
+
+/* 1 when its end depends on other members, so that MPI must be called while a process waits. */
+int transfer_waits_for_members(const transfer_t *transfer);
+
+/* Waits for the end and frees the transfer. Gives the bytes of memory that were read or written. */
+int transfer_end(transfer_t *transfer, uint64_t *bytes);
+
+/* Takes the etypes of an access from the shared file pointer (shared_pointer.c), those of an ordered call in
+ * the order of ranks; gives the first of them. */
+int shared_take(open_file_t *file, const access_t *access, uint64_t *first);
+
+void status_set(MPI_Status *status, uint64_t bytes);
+
+void access_enter(function_t **functions);
+
+/* ---- Requests (generalized_requests.c) ----------------------------------------------------- */
+
+/* Makes the request of a transfer. */
+int request_make(open_file_t *file, transfer_t *transfer, MPI_Request *request);
+
+/* Ends all transfers of a file that programs have not waited for. */
+void requests_end(open_file_t *file);
+
+/* Number of requests that the program has and has not waited for. */
+extern int requests_under_way;
+
+void requests_enter(function_t **functions);
+
+/* ---- Conversion to the portable representation (external32.c) ------------------------------ */
+
+/* Converts `bytes` bytes of the packed elements of instances of a type between memory (native) and
+ * the file. `bytes` and `*converted` count bytes of the source and of the target. The target holds
+ * as many elements as the source. */
+int external32_encode(MPI_Datatype type, const void *native, uint64_t bytes, void *external);
+int external32_decode(MPI_Datatype type, const void *external, uint64_t bytes, void *native,
+                      uint64_t *native_bytes);
+
+#endif
