@@ -1,5 +1,6 @@
-//! Files of one crate do not import one another in a circle.
+//! Files of one crate, and the C files of the MPI libraries, do not use one another in a circle.
 
+use super::c_uses;
 use super::imports::{self, Edge};
 use super::tree::{Finding, Tree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,10 +26,13 @@ const PERMITTED: [(&[&str], &str); 2] = [
 ];
 const _: () = assert!(PERMITTED.len() <= 2, "two circles at most may stay");
 
-/// Files of one crate that reach one another.
+/// Folder of C files.
+const C_FOLDER: &str = "mpi/src/";
+
+/// Files that reach one another.
 type Circle = BTreeSet<String>;
 
-/// Looks for circles in each crate.
+/// Looks for circles in each crate, and among the C files.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     check_against(tree, &PERMITTED)
 }
@@ -40,7 +44,8 @@ fn check_against(tree: &Tree, permitted: &[(&[&str], &str)]) -> Vec<Finding> {
         .collect();
     let crates: BTreeSet<&str> = tree.rust().filter_map(|file| file.crate_name()).collect();
     let mut findings = Vec::new();
-    for edges in crates.iter().map(|name| imports::edges(tree, name)) {
+    let of_crates = crates.iter().map(|name| imports::edges(tree, name));
+    for edges in of_crates.chain([c_uses::edges(tree, C_FOLDER)]) {
         for circle in circles(&edges) {
             if !permitted.remove(&circle) {
                 findings.push(finding(&circle, &edges));
@@ -112,6 +117,21 @@ mod tests {
             \n    crates/x/src/b.rs:2: c.rs: `use super::c::C;`\
             \n    crates/x/src/c.rs:1: a.rs: `fn c() { super::a::a() }`";
         assert_eq!(found.iter().map(Finding::to_string).collect::<Vec<_>>(), [edges]);
+    }
+
+    #[test]
+    fn c_files_are_in_circles_too() {
+        let header = ("mpi/src/a.h", "int a(void);\nint b(void);");
+        let a = ("mpi/src/a.c", "#include \"a.h\"\nint a(void)\n{\n    return b();\n}");
+        let b = ("mpi/src/b.c", "#include \"a.h\"\nint b(void)\n{\n    return a();\n}");
+        let found = check_against(&Tree::of(&[header, a, b]), &[]);
+        let edges = "mpi/src/a.c:4: a circle of 2 files: \
+            move the shared items to a file of their own\
+            \n    mpi/src/a.c:4: b.c: `return b();`\
+            \n    mpi/src/b.c:4: a.c: `return a();`";
+        assert_eq!(found.iter().map(Finding::to_string).collect::<Vec<_>>(), [edges]);
+        let b = ("mpi/src/b.c", "#include \"a.h\"\nint b(void)\n{\n    return 1;\n}");
+        assert_eq!(check_against(&Tree::of(&[header, a, b]), &[]), []);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! fail. A finding has a place, a defect, and what to do.
 
 mod bare;
+mod c_uses;
 mod core_globals;
 mod core_std;
 mod crate_edges;
