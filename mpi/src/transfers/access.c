@@ -20,43 +20,40 @@ static int check_pointer(const open_file_t *file, int call, MPI_Offset offset)
 }
 
 /* Takes the etypes of an access from the individual file pointer; gives the first of them. */
-static int advance(open_file_t *file, const access_t *access, uint64_t *first)
+static void advance(open_file_t *file, const access_t *access, uint64_t *first)
 {
-    uint64_t etypes;
     pthread_mutex_lock(&file->lock);
-    int code = access_etypes(file, access, &etypes);
     *first = file->position;
-    file->position += etypes;
+    file->position += access->etypes;
     pthread_mutex_unlock(&file->lock);
-    return code;
 }
 
-static transfer_t *begin(open_file_t *file, const access_t *access, enum pointer pointer,
+/* Prepares an access, and begins its transfer; gives its first etype. */
+static transfer_t *begin(open_file_t *file, access_t *access, enum pointer pointer,
                          MPI_Offset offset, uint64_t *first)
 {
-    int code = MPI_SUCCESS;
+    int code = pointer == SHARED ? MPI_SUCCESS : check_pointer(file, access->call, offset);
     *first = (uint64_t)offset;
+    if (code == MPI_SUCCESS)
+        code = access_prepare(file, access);
     if (pointer == SHARED)
-        code = shared_take(file, access, first);
-    else
-        code = check_pointer(file, access->call, offset);
-    if (code == MPI_SUCCESS && pointer == INDIVIDUAL)
-        code = advance(file, access, first);
+        code = shared_take(file, access, code, first);
+    else if (code == MPI_SUCCESS && pointer == INDIVIDUAL)
+        advance(file, access, first);
     return transfer_begin(file, access, *first, code);
 }
 
-/* Sets the individual file pointer back behind the data that a short read has found. */
+/* Sets the individual file pointer to the end of the data that a short read has found. */
 static void step_back(open_file_t *file, const access_t *access, uint64_t first, uint64_t bytes)
 {
-    uint64_t etypes;
     pthread_mutex_lock(&file->lock);
     if (file->view.representation == NATIVE && file->view.etype_bytes
-        && access_etypes(file, access, &etypes) == MPI_SUCCESS && file->position == first + etypes)
+        && file->position == first + access->etypes)
         file->position = first + bytes / file->view.etype_bytes;
     pthread_mutex_unlock(&file->lock);
 }
 
-static int blocking(MPI_File handle, const access_t *access, enum pointer pointer,
+static int blocking(MPI_File handle, access_t *access, enum pointer pointer,
                     MPI_Offset offset, MPI_Status *status)
 {
     open_file_t *file = file_of(handle);
@@ -75,7 +72,7 @@ static int blocking(MPI_File handle, const access_t *access, enum pointer pointe
     return fail(file, code);
 }
 
-static int nonblocking(MPI_File handle, const access_t *access, enum pointer pointer,
+static int nonblocking(MPI_File handle, access_t *access, enum pointer pointer,
                        MPI_Offset offset, MPI_Request *request)
 {
     open_file_t *file = file_of(handle);
@@ -90,7 +87,7 @@ static int nonblocking(MPI_File handle, const access_t *access, enum pointer poi
     return fail(file, code);
 }
 
-static int split_begin(MPI_File handle, const access_t *access, enum pointer pointer,
+static int split_begin(MPI_File handle, access_t *access, enum pointer pointer,
                        MPI_Offset offset, int end_call)
 {
     open_file_t *file = file_of(handle);
@@ -126,7 +123,8 @@ static int split_end(MPI_File handle, int call, MPI_Status *status)
     return fail(file, code);
 }
 
-#define ACCESS(name, manner) &(access_t){CALL_File_##name, manner, buffer, count, type}
+#define ACCESS(name, bits)                                                                         \
+    &(access_t){.call = CALL_File_##name, .manner = bits, .buffer = buffer, .count = count, .type = type}
 #define DATA(count_type) void *buffer, count_type count, MPI_Datatype type
 
 /* Defines one call: with an offset, or by a file pointer. */

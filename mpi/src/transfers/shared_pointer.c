@@ -6,29 +6,23 @@
 #include "transfers.h"
 
 /* Takes the etypes of an access from the shared file pointer; gives the first of them. */
-static int take(open_file_t *file, const access_t *access, uint64_t *first)
+static int take(open_file_t *file, const access_t *access, int code, uint64_t *first)
 {
-    uint64_t etypes;
     *first = 0;
     file->has_moved_shared = 1;
-    int code = access_etypes(file, access, &etypes);
-    if (code == MPI_SUCCESS && unisono_counter_add(file->group, etypes, first))
+    if (code == MPI_SUCCESS && unisono_counter_add(file->group, access->etypes, first))
         code = class_of_failure(file, access->call);
     return code;
 }
 
 /* Takes the places of all members from the shared file pointer, in the order of their ranks. A
  * member with an earlier error takes none. */
-static int take_ordered(open_file_t *file, const access_t *access, uint64_t *first)
+static int take_ordered(open_file_t *file, const access_t *access, int code, uint64_t *first)
 {
-    uint64_t mine = 0, end = 0, start = 0;
+    uint64_t mine = code == MPI_SUCCESS ? access->etypes : 0, end = mine, start = 0;
     long told[2] = {0, MPI_SUCCESS};
     int last = file->size - 1;
     file->has_moved_shared = 1;
-    int code = access_etypes(file, access, &mine);
-    if (code != MPI_SUCCESS)
-        mine = 0;
-    end = mine;
     int met = file->size > 1 ? members_sum(file, access->call, mine, &end) : MPI_SUCCESS;
     if (met == MPI_SUCCESS && file->rank == last) {
         if (unisono_counter_add(file->group, end, &start))
@@ -43,8 +37,8 @@ static int take_ordered(open_file_t *file, const access_t *access, uint64_t *fir
     return code == MPI_SUCCESS ? (int)told[1] : code;
 }
 
-int shared_take(open_file_t *file, const access_t *access, uint64_t *first)
+int shared_take(open_file_t *file, const access_t *access, int code, uint64_t *first)
 {
-    return access->manner & COLLECTIVE ? take_ordered(file, access, first)
-                                       : take(file, access, first);
+    return access->manner & COLLECTIVE ? take_ordered(file, access, code, first)
+                                       : take(file, access, code, first);
 }

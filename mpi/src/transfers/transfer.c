@@ -17,11 +17,9 @@ struct transfer {
     access_t access;
     int code;
     layout_t *layout;      /* of the file: that of the view as the transfer began */
-    layout_t *memory;      /* of the buffer */
     uint64_t displacement; /* of the view */
     enum representation representation;
     uint64_t first, bytes; /* data of the view */
-    uint64_t memory_bytes; /* data of the buffer */
     char *packed;          /* memory that the library transfers in place of the buffer, or NULL */
     unisono_op_t *op;      /* NULL when nothing is under way */
     unisono_lock_t *lock;  /* of atomic mode */
@@ -47,75 +45,16 @@ static int failure(transfer_t *transfer)
     return class_of_failure(transfer->file, transfer->access.call);
 }
 
-/* ---- Checks -------------------------------------------------------------------------------- */
-
-static int check(const open_file_t *file, const access_t *access)
-{
-    if (file->is_view_refused)
-        return wrong(MPI_ERR_IO, access->call, "the view that was last given to the file was refused",
-                     "give the file a view that is accepted; see the error of MPI_File_set_view");
-    if (access->count < 0)
-        return wrong(MPI_ERR_COUNT, access->call, "the count is negative", "give a count from 0 on");
-    if (access->manner & WRITE && file->amode & MPI_MODE_RDONLY)
-        return wrong(MPI_ERR_READ_ONLY, access->call, "the file was opened with MPI_MODE_RDONLY",
-                     "open it with MPI_MODE_RDWR or MPI_MODE_WRONLY");
-    if (!(access->manner & WRITE) && file->amode & MPI_MODE_WRONLY)
-        return wrong(MPI_ERR_ACCESS, access->call, "the file was opened with MPI_MODE_WRONLY",
-                     "open it with MPI_MODE_RDWR or MPI_MODE_RDONLY");
-    return MPI_SUCCESS;
-}
-
-/* Bytes of an access in memory and in the file. */
-static int access_bytes(const open_file_t *file, const access_t *access, layout_t **memory,
-                        uint64_t *memory_bytes, uint64_t *bytes)
-{
-    int code = layout_of(file, access->call, access->type, memory);
-    if (code != MPI_SUCCESS)
-        return code;
-    uint64_t size = layout_facts(*memory).bytes, in_file = size;
-    if (file->view.representation == EXTERNAL32) {
-        layout_t *external = NULL;
-        if (layout_decode(access->type, EXTERNAL32, &external))
-            return wrong(MPI_ERR_CONVERSION, access->call, "external32 has no form of a datatype",
-                         "use the native representation, or other datatypes");
-        in_file = layout_facts(external).bytes;
-        layout_release(external);
-    }
-    if (__builtin_mul_overflow(size, (uint64_t)access->count, memory_bytes)
-        || __builtin_mul_overflow(in_file, (uint64_t)access->count, bytes))
-        return wrong(MPI_ERR_COUNT, access->call, "the access is longer than 2^64 bytes",
-                     "give a smaller count");
-    uint64_t etype_bytes = file->view.etype_bytes;
-    if (etype_bytes ? *bytes % etype_bytes : *bytes)
-        return wrong(MPI_ERR_TYPE, access->call, "the access does not consist of whole etypes",
-                     "build the datatype from the etype of the view");
-    return MPI_SUCCESS;
-}
-
-int access_etypes(open_file_t *file, const access_t *access, uint64_t *etypes)
-{
-    layout_t *memory = NULL;
-    uint64_t memory_bytes, bytes = 0;
-    *etypes = 0;
-    int code = check(file, access);
-    if (code == MPI_SUCCESS)
-        code = access_bytes(file, access, &memory, &memory_bytes, &bytes);
-    layout_release(memory);
-    if (code == MPI_SUCCESS)
-        *etypes = file->view.etype_bytes ? bytes / file->view.etype_bytes : 0;
-    return code;
-}
-
 /* ---- Packing ------------------------------------------------------------------------------- */
 
 static int convert_out(transfer_t *transfer)
 {
     const access_t *access = &transfer->access;
-    char *native = malloc(transfer->memory_bytes);
+    char *native = malloc(access->memory_bytes);
     if (!native)
         return MPI_ERR_NO_MEM;
-    layout_pack(transfer->memory, access->buffer, 0, transfer->memory_bytes, native);
-    int code = external32_encode(access->type, native, transfer->memory_bytes, transfer->packed);
+    layout_pack(access->memory, access->buffer, 0, access->memory_bytes, native);
+    int code = external32_encode(access->type, native, access->memory_bytes, transfer->packed);
     free(native);
     return code;
 }
@@ -131,7 +70,8 @@ static int pack(transfer_t *transfer)
         return MPI_SUCCESS;
     if (transfer->representation == EXTERNAL32)
         return convert_out(transfer);
-    layout_pack(transfer->memory, transfer->access.buffer, 0, transfer->bytes, transfer->packed);
+    layout_pack(transfer->access.memory, transfer->access.buffer, 0, transfer->bytes,
+                transfer->packed);
     return MPI_SUCCESS;
 }
 
@@ -141,16 +81,16 @@ static int unpack(transfer_t *transfer, uint64_t *memory_bytes)
     const access_t *access = &transfer->access;
     *memory_bytes = transfer->moved;
     if (transfer->representation != EXTERNAL32) {
-        layout_unpack(transfer->memory, access->buffer, 0, transfer->moved, transfer->packed);
+        layout_unpack(access->memory, access->buffer, 0, transfer->moved, transfer->packed);
         return MPI_SUCCESS;
     }
-    char *native = malloc(transfer->memory_bytes);
+    char *native = malloc(access->memory_bytes);
     if (!native)
         return MPI_ERR_NO_MEM;
     int code = external32_decode(access->type, transfer->packed, transfer->moved, native,
                                  memory_bytes);
     if (code == MPI_SUCCESS)
-        layout_unpack(transfer->memory, access->buffer, 0, *memory_bytes, native);
+        layout_unpack(access->memory, access->buffer, 0, *memory_bytes, native);
     free(native);
     return code;
 }
@@ -170,7 +110,7 @@ static int describe(const transfer_t *transfer, uint64_t skipped, uint64_t bytes
                     part_memory_t *memory)
 {
     static char nothing;
-    const layout_t *layout = transfer->packed ? NULL : transfer->memory;
+    const layout_t *layout = transfer->packed ? NULL : transfer->access.memory;
     int64_t base = 0;
     if (layout && layout_facts(layout).is_dense)
         layout = NULL;
@@ -192,13 +132,13 @@ static int must_pack(const transfer_t *transfer)
         return 0;
     if (transfer->representation == EXTERNAL32)
         return 1;
-    layout_facts_t memory = layout_facts(transfer->memory);
+    layout_facts_t memory = layout_facts(transfer->access.memory);
     if (memory.is_dense)
         return 0;
     /* A read into memory that overlaps itself is undefined, but must not fail. */
     if (!is_write(transfer) && !memory.is_repeatable)
         return 1;
-    return !layout_is_simple(transfer->layout, transfer->memory);
+    return !layout_is_simple(transfer->layout, transfer->access.memory);
 }
 
 /* Cuts a read before its first byte that lies behind the end of the file. */
@@ -314,7 +254,7 @@ static int is_contiguous(const transfer_t *transfer, uint64_t *offset)
     const layout_t *layout = transfer->layout;
     layout_facts_t facts = layout_facts(layout);
     uint64_t first = transfer->first, last = first + transfer->bytes - 1;
-    if (!transfer->packed && !layout_facts(transfer->memory).is_dense)
+    if (!transfer->packed && !layout_facts(transfer->access.memory).is_dense)
         return 0;
     if (!facts.is_dense) {
         if (!layout_ascends(layout, first, transfer->bytes))
@@ -401,22 +341,15 @@ static int check_places(transfer_t *transfer)
                             "give the filetype a larger extent, or write fewer of its repetitions");
 }
 
-static int prepare(transfer_t *transfer, uint64_t offset)
+/* Finds where the data begins in the view, and packs it if need be. */
+static int place(transfer_t *transfer, uint64_t offset)
 {
-    open_file_t *file = transfer->file;
-    int code = check(file, &transfer->access);
-    if (code == MPI_SUCCESS)
-        code = access_bytes(file, &transfer->access, &transfer->memory, &transfer->memory_bytes,
-                            &transfer->bytes);
-    if (code != MPI_SUCCESS) {
-        transfer->bytes = 0;
-        return code;
-    }
-    if (__builtin_mul_overflow(offset, file->view.etype_bytes, &transfer->first)
+    transfer->bytes = transfer->access.file_bytes;
+    if (__builtin_mul_overflow(offset, transfer->file->view.etype_bytes, &transfer->first)
         || transfer->first > (uint64_t)INT64_MAX - transfer->bytes % INT64_MAX)
         return wrong(MPI_ERR_ARG, transfer->access.call, "the offset lies beyond byte 2^62",
                      "give a smaller offset");
-    code = check_places(transfer);
+    int code = check_places(transfer);
     return code == MPI_SUCCESS && must_pack(transfer) ? pack(transfer) : code;
 }
 
@@ -433,8 +366,10 @@ static void finish(transfer_t *transfer);
 transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t offset, int code)
 {
     transfer_t *transfer = calloc(1, sizeof *transfer);
-    if (!transfer)
+    if (!transfer) {
+        layout_release(access->memory);
         return NULL;
+    }
     transfer->file = file;
     transfer->access = *access;
     pthread_mutex_lock(&file->lock);
@@ -442,7 +377,7 @@ transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t o
     transfer->layout = layout_keep(file->view.layout);
     transfer->displacement = file->view.displacement;
     transfer->representation = file->view.representation;
-    transfer->code = code == MPI_SUCCESS ? prepare(transfer, offset) : code;
+    transfer->code = code == MPI_SUCCESS ? place(transfer, offset) : code;
     if (is_atomic || file->is_independent)
         transfer->access.manner &= ~COLLECTIVE;
     if (is_write(transfer) && !is_directed(transfer))
@@ -542,13 +477,13 @@ int transfer_end(transfer_t *transfer, uint64_t *bytes)
     int code = transfer->code;
     uint64_t copied = transfer->packed ? transfer->moved : 0;
     if (code == MPI_SUCCESS) {
-        *bytes = is_write(transfer) ? transfer->memory_bytes : transfer->moved;
+        *bytes = is_write(transfer) ? transfer->access.memory_bytes : transfer->moved;
         if (transfer->packed && !is_write(transfer))
             code = unpack(transfer, bytes);
     }
     report_bytes(transfer->file, transfer->access.call, transfer->moved, copied);
     layout_release(transfer->layout);
-    layout_release(transfer->memory);
+    layout_release(transfer->access.memory);
     free(transfer->packed);
     free(transfer);
     return code;

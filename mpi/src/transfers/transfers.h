@@ -21,7 +21,7 @@ uint64_t view_etypes_before(const view_t *view, uint64_t offset);
 
 void view_enter(function_t **functions);
 
-/* ---- Transfers (transfer.c) ---------------------------------------------------------------- */
+/* ---- Transfers (prepare.c, transfer.c) ----------------------------------------------------- */
 
 /* Manner of a transfer: bits. */
 enum { READ = 0, WRITE = 1, COLLECTIVE = 2 };
@@ -33,14 +33,20 @@ typedef struct access {
     void *buffer;
     MPI_Count count;
     MPI_Datatype type;
+    /* Lengths, which access_prepare computes: 0 for an access that it refuses. */
+    layout_t *memory;      /* of the datatype, or NULL */
+    uint64_t memory_bytes; /* data in the buffer */
+    uint64_t file_bytes;   /* data in the file, where elements of external32 have other sizes */
+    uint64_t etypes;       /* of the view */
 } access_t;
 
-/* Checks an access and gives its length in etypes of the view. */
-int access_etypes(open_file_t *file, const access_t *access, uint64_t *etypes);
+/* Checks an access, and computes its lengths in the view of the file. Its layout is released by
+ * transfer_begin or by the end of the transfer. */
+int access_prepare(open_file_t *file, access_t *access);
 
-/* Begins a transfer from etype `offset` of the view on. `code` is an earlier error of this process:
- * it joins a collective call nevertheless, with nothing to move, and the code is that of the
- * transfer. Returns NULL only when memory is short. */
+/* Begins the transfer of a prepared access, from etype `offset` of the view on. `code` is an earlier
+ * error of this process, which then has nothing to move. It joins a collective call nevertheless, and
+ * the transfer ends with this code. Returns NULL only when memory is short. */
 transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t offset, int code);
 
 /* 1 when the transfer has ended. */
@@ -55,9 +61,9 @@ int transfer_waits_for_members(const transfer_t *transfer);
 /* Waits for the end and frees the transfer. Gives the bytes of memory that were read or written. */
 int transfer_end(transfer_t *transfer, uint64_t *bytes);
 
-/* Takes the etypes of an access from the shared file pointer (shared_pointer.c), those of an ordered call in
- * the order of ranks; gives the first of them. */
-int shared_take(open_file_t *file, const access_t *access, uint64_t *first);
+/* Takes the etypes of an access from the shared file pointer, those of an ordered call in the order of
+ * ranks (shared_pointer.c). Gives the first of them. A process with an earlier error, `code`, takes none. */
+int shared_take(open_file_t *file, const access_t *access, int code, uint64_t *first);
 
 void status_set(MPI_Status *status, uint64_t bytes);
 
