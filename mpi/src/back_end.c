@@ -1,4 +1,4 @@
-/* back_end.c - the border of a back end: its functions by their numbers. */
+/* back_end.c - the back end as its front end sees it: its functions by their numbers. */
 #include "errors/errors.h"
 #include "transfers/transfers.h"
 
@@ -17,7 +17,7 @@ const back_t *unisono_mpi_back(const front_t *given)
     back.from_fortran = file_from_fortran;
     back.read_start = read_start;
     back.truncate = truncate_file;
-    back.requests_under_way = &requests_under_way;
+    back.requests_pending = &requests_pending;
     back.causes_kept = &causes_kept;
     back.forget_cause = cause_forget;
     back.handler_made = handler_made;

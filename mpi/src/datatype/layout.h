@@ -32,9 +32,10 @@ typedef struct layout_facts {
     int is_repeatable;   /* 1 when also consecutive instances ascend without overlap */
 } layout_facts_t;
 
-/* Decodes a datatype, which its owner may free afterwards. Predefined and contiguous types cost little. Returns 0; or a negative errno: -ENOMEM, -EINVAL
- * (MPI_DATATYPE_NULL, a type that MPI cannot describe), -EOVERFLOW (an offset or a distance beyond
- * 2^62), -E2BIG (more than 512 nested constructors, or 256 nested repetitions). */
+/* Decodes a datatype, which its owner may free afterwards. Predefined and contiguous types cost little.
+ * Returns 0; or a negative errno: -ENOMEM, -EINVAL (MPI_DATATYPE_NULL, a type that MPI cannot describe),
+ * -EOVERFLOW (an offset or a distance beyond 2^62), -E2BIG (more than 512 nested constructors, or 256
+ * nested repetitions). */
 int layout_decode(MPI_Datatype type, enum representation representation, layout_t **layout);
 layout_t *layout_keep(layout_t *layout);
 void layout_release(layout_t *layout); /* NULL is accepted */

@@ -1,7 +1,7 @@
-/* errors.c - failures of the library as codes of MPI, and what is said of them.
+/* errors.c - failures of the library as codes of MPI, and their messages.
  *
- * Codes are classes, as those of Open MPI are: programs compare them. The cause of the last failure of
- * a thread is kept beside them, for MPI_Error_string. */
+ * Codes are error classes, as in Open MPI, because programs compare them with classes. The cause of the
+ * last failure of a thread is kept for MPI_Error_string. */
 #include "errors.h"
 
 #include <stdio.h>
@@ -60,7 +60,7 @@ void explain(const char *error, const char *cause, const char *help)
         memcpy(held, text, sizeof held);
 }
 
-/* What another member explains: printed by this one if it is this one that ends the program. */
+/* Explanation that another member prints. This member prints it if it ends the program. */
 static _Thread_local char left_to_another[sizeof held];
 
 void explain_as(int is_speaker, const char *error, const char *cause, const char *help)
@@ -84,7 +84,7 @@ void explanations_release(int is_printed)
         fputs(held, stderr);
 }
 
-/* 1 when this member prints an error that all members meet: the lowest that has joined. */
+/* 1 when this member prints an error that all members have: the lowest rank that has joined. */
 static int is_speaker(const open_file_t *file, const unisono_error_t *error)
 {
     if (!file || !error->rank_count)
@@ -105,7 +105,7 @@ int has_world(void)
 
 void abort_program(MPI_Comm comm, int code)
 {
-    /* MPICH does not end other processes for a duplicate of MPI_COMM_WORLD. */
+    /* MPICH does not abort other processes for a duplicate of MPI_COMM_WORLD. */
     if (has_world())
         comm = MPI_COMM_WORLD;
     if (comm != MPI_COMM_NULL)
@@ -115,7 +115,7 @@ void abort_program(MPI_Comm comm, int code)
 
 void end_program(MPI_Comm comm, int is_first)
 {
-    /* The exit code of mpiexec is that of the first to end; it kills the others. */
+    /* The exit code of mpiexec is that of the first process to end. It kills the others. */
     if (!is_first) {
         nanosleep(&(struct timespec){4, 0}, NULL);
         fputs(left_to_another, stderr);
@@ -125,7 +125,7 @@ void end_program(MPI_Comm comm, int is_first)
 
 /* ---- Causes -------------------------------------------------------------------------------- */
 
-/* Last failure of this thread; MPI_SUCCESS when a file of another library has been used since. */
+/* Last failure of this thread; MPI_SUCCESS after a call on a file of the MPI library. */
 static _Thread_local struct {
     int code;
     char cause[CAUSE_BYTES];
@@ -133,7 +133,7 @@ static _Thread_local struct {
 
 int causes_kept;
 
-/* Copies a text; what does not fit is cut between letters of UTF-8. */
+/* Copies a text. A text that does not fit is cut between characters of UTF-8. */
 static void copy_text(char *to, size_t bytes, const char *text)
 {
     size_t length = strlen(text);
@@ -183,14 +183,14 @@ int class_of_failure(const open_file_t *file, int call)
     const unisono_error_t *error = unisono_last_error();
     if (!error)
         return MPI_ERR_INTERN;
-    /* Programs look for files, and try to create them, as a matter of course. */
+    /* Programs often test whether a file exists by opening or creating it. */
     int is_expected =
         error->kind == UNISONO_ERR_NOT_FOUND || error->kind == UNISONO_ERR_ALREADY_EXISTS;
     char text[1024], cause[2048];
     snprintf(text, sizeof text, "%s failed: %s", call_name(call), error->error);
     if (!is_expected)
         explain_as(is_speaker(file, error), text, error->cause, error->help);
-    /* Programs rarely look at codes of files, and would wait for the missing members elsewhere. */
+    /* Few programs check the codes of file calls. Others would wait for the missing members later. */
     if (error->kind == UNISONO_ERR_MEMBERS_MISSING && file && !file->has_errhandler
         && !file->handler.function)
         end_program(file->comm, is_speaker(file, error));

@@ -1,12 +1,12 @@
 /* handlers.c - error handlers of files.
  *
- * MPI does not tell the function of an error handler, nor in which language it is. The front end sees
- * handlers as programs make them, in C, Fortran and C++, and this file keeps their functions. */
+ * MPI has no call that returns the function of an error handler, or its language. The front end sees
+ * handlers when programs make them in C, Fortran or C++, and this file keeps their functions. */
 #include "errors.h"
 
 #include <stdlib.h>
 
-/* Functions of programs by their error handlers. */
+/* Error handlers that programs have made, with their functions. */
 static struct known {
     MPI_Errhandler errhandler;
     handler_t handler;
@@ -33,7 +33,7 @@ static handler_t handler_of(MPI_Errhandler errhandler)
     return handler;
 }
 
-/* Keeps the function of an error handler, in place of that of an older one that had its handle. */
+/* Keeps the function of an error handler. MPI may use the handle of a freed error handler again. */
 static void keep_function(MPI_Errhandler errhandler, handler_t handler)
 {
     pthread_mutex_lock(&lock);
@@ -87,7 +87,7 @@ void handler_is_cxx(const void *errhandler, function_t *caller)
 
 /* ---- References ---------------------------------------------------------------------------- */
 
-/* 1 for MPI_ERRORS_RETURN, and what is like it in a library: the bindings of C++ throw by themselves. */
+/* 1 for MPI_ERRORS_RETURN and for MPI::ERRORS_THROW_EXCEPTIONS: the bindings of C++ throw themselves. */
 static int returns(MPI_Errhandler errhandler)
 {
 #ifdef MPIR_ERRORS_THROW_EXCEPTIONS
@@ -116,8 +116,8 @@ static void drop_errhandler(MPI_Errhandler errhandler)
 typedef int get_errhandler_t(MPI_File, MPI_Errhandler *);
 typedef int set_errhandler_t(MPI_File, MPI_Errhandler);
 
-/* The default error handler, with a reference. Asks the library itself: through the front end it would
- * be a call of another file, which makes the thread forget its last failure. */
+/* The default error handler, with a reference. The call goes to the MPI library directly. Through the
+ * front end it would make the thread forget its last failure. */
 static int get_default(MPI_Errhandler *errhandler)
 {
     return REAL(File_get_errhandler, get_errhandler_t)(MPI_FILE_NULL, errhandler);
@@ -128,8 +128,8 @@ static void set_default(MPI_Errhandler errhandler)
     REAL(File_set_errhandler, set_errhandler_t)(MPI_FILE_NULL, errhandler);
 }
 
-/* Takes one more reference to an error handler, which a program may free while a file has it. MPI
- * gives references only for its own files: the null file lends its place. */
+/* Takes one more reference to an error handler, which a program may free while a file has it. MPI gives
+ * references only with its own files, so the handler is set for MPI_FILE_NULL for a moment. */
 static void keep_errhandler(MPI_Errhandler errhandler)
 {
     static pthread_mutex_t place = PTHREAD_MUTEX_INITIALIZER;
@@ -163,10 +163,10 @@ static int number_of(MPI_File file)
 #endif
 }
 
-/* Calls the function of a program. Returns the code that it leaves. */
+/* Calls the function of an error handler. Returns the code that it leaves. */
 static int call_function(MPI_File file, const handler_t *handler, int code)
 {
-    enum { A_FILE = 1 }; /* what MPICH calls the handler for */
+    enum { A_FILE = 1 }; /* kind of object, in the binding of MPICH */
     int number = number_of(file);
     switch (handler->kind) {
     case HANDLER_C:
@@ -180,7 +180,7 @@ static int call_function(MPI_File file, const handler_t *handler, int code)
         break;
     case HANDLER_CXX_OF_MPICH:
         ((caller_of_mpich_t *)handler->caller)(A_FILE, &file, &code, handler->function);
-        /* The binding would call the handler again. */
+        /* With another code the binding would call the handler again. */
         code = MPI_SUCCESS;
         break;
     case HANDLER_CXX_OF_OPENMPI:
@@ -201,8 +201,8 @@ static int call_handler(MPI_File handle, MPI_Errhandler errhandler, const handle
         return code;
     if (!is_predefined(errhandler))
         explain("cannot call the error handler of a file",
-                "it was made by a function of this MPI library that is not known",
-                "make it by MPI_File_create_errhandler, in C or Fortran");
+                "it was created by an unknown function of this MPI library",
+                "create it with MPI_File_create_errhandler, in C or Fortran");
     abort_program(file ? file->comm : MPI_COMM_NULL, code);
     return code;
 }

@@ -5,14 +5,14 @@
 
 #include <stdlib.h>
 
-/* Compares the begins of the collective calls of all members, for the report. Collective. */
+/* Compares when the members began their collective calls, for the report. Collective. */
 static void compare_starts(open_file_t *file)
 {
     long counts[2] = {file->start_count, -file->start_count}, all[2];
     long *starts, *latest;
     double waited = 0;
     if (!file->report || file->size == 1
-        || members_greatest(file, CALL_File_close, counts, all, 2) != MPI_SUCCESS
+        || members_maximum(file, CALL_File_close, counts, all, 2) != MPI_SUCCESS
         || all[0] != -all[1] || !all[0])
         return;
     starts = calloc((size_t)file->start_count, sizeof *starts);
@@ -20,7 +20,7 @@ static void compare_starts(open_file_t *file)
     for (int i = 0; starts && i < file->start_count; i++)
         starts[i] = (long)(file->starts[i] * 1e6);
     if (starts && latest
-        && members_greatest(file, CALL_File_close, starts, latest, file->start_count) == MPI_SUCCESS)
+        && members_maximum(file, CALL_File_close, starts, latest, file->start_count) == MPI_SUCCESS)
         for (int i = 0; i < file->start_count; i++)
             waited += (double)(latest[i] - starts[i]) * 1e-6;
     free(starts);
@@ -42,15 +42,15 @@ static int close_file(MPI_File *handle)
     if (file->split) {
         transfer_end(file->split, &bytes);
         file->split = NULL;
-        code = wrong(MPI_ERR_OTHER, call, "a split collective call was under way",
-                     "call its end before MPI_File_close");
+        code = wrong(MPI_ERR_OTHER, call, "a split collective operation is still active",
+                     "call its end routine before MPI_File_close");
     }
-    /* Servers write behind: what fails after a call is told here at the latest. */
+    /* Servers write behind. Failures after a call are reported here at the latest. */
     if (file->has_unreported && unisono_flush(file->file))
         code = class_of_failure(file, call);
     if (closing_begin(file))
         code = class_of_failure(file, call);
-    /* Nobody needs to wait for others, but with this mode all must have closed the file. */
+    /* Only this mode needs to wait: the file is removed when all members have closed it. */
     if (file->amode & MPI_MODE_DELETE_ON_CLOSE) {
         closings_end();
         code = agree(file, call, code);

@@ -1,4 +1,4 @@
-/* connection.c - the connection of the process to its instance, and what uses it without an open file. */
+/* connection.c - the connection of the process to its instance, and calls that need no open file. */
 #include "../errors/errors.h"
 #include "../process/names.h"
 #include "files.h"
@@ -48,7 +48,7 @@ void closings_end(void)
         closing_t *next = ended->next;
         int failed = unisono_op_wait(ended->op) < 0;
         const unisono_error_t *error = unisono_last_error();
-        /* Another process may have deleted the file meanwhile. */
+        /* Another process may have deleted the file in the meantime. */
         if (failed && error && error->kind != UNISONO_ERR_NOT_FOUND)
             class_of_failure(NULL, CALL_File_close);
         free(ended);
@@ -80,8 +80,8 @@ static int end_world(MPI_Comm comm, int key, void *value, void *state)
     return MPI_SUCCESS;
 }
 
-/* Has the process disconnect as MPI ends. A program with sessions only has no MPI_COMM_SELF, and may
- * begin a session again after the last: it disconnects as it ends itself. */
+/* Makes the process disconnect when MPI ends. A program that only has sessions has no MPI_COMM_SELF, and
+ * may begin a session after the last one has ended. It disconnects when the program ends. */
 static void disconnect_at_end(void)
 {
     int key;
@@ -112,8 +112,8 @@ char *name_in_instance(const char *name, int call, int *code)
     if (!meant && !errno) {
         *code = class_of_failure(NULL, call);
     } else if (!meant) {
-        snprintf(cause, sizeof cause, "the name has no absolute path: %s", strerror(errno));
-        *code = wrong(MPI_ERR_BAD_FILE, call, cause, "give a shorter name, or an absolute one");
+        snprintf(cause, sizeof cause, "the absolute path of the file cannot be found: %s", strerror(errno));
+        *code = wrong(MPI_ERR_BAD_FILE, call, cause, "give a shorter name, or an absolute path");
     }
     return meant;
 }

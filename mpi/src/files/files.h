@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <unisono.h>
 
-/* Part of a file that a process sees: data of the repeated filetype, counted in etypes. */
+/* File view of a process: the data of the repeated filetype, counted in etypes. */
 typedef struct view {
     uint64_t displacement; /* first byte of the file */
     MPI_Datatype etype, filetype;
@@ -40,18 +40,18 @@ typedef struct open_file {
     file_report_t *report; /* NULL without a report */
     double *starts;        /* of the first blocking collective calls, in seconds since 1970 */
     int start_count;
-    int is_independent; /* collective calls transfer each part by itself */
+    int is_independent; /* 1 when collective calls are carried out as independent ones */
     MPI_Errhandler errhandler;
     handler_t handler;  /* of the error handler */
     int has_errhandler; /* 1 when the program has set one */
     pthread_mutex_t lock;                  /* of the fields below */
     int is_atomic;
-    int has_unreported; /* 1 when writes may fail after their calls: servers write behind */
-    view_t view;         /* the last one that was accepted */
-    int is_view_refused; /* 1 when a later one was refused: accesses fail until one is accepted */
+    int has_unreported; /* 1 when servers may still write behind: failures come after the calls */
+    view_t view;         /* the last one that was set */
+    int is_view_refused; /* 1 when a later MPI_File_set_view has failed: accesses fail, too */
     uint64_t position; /* individual file pointer in etypes */
-    int has_moved_shared; /* 1 when this process may have moved the shared file pointer from 0 */
-    transfer_t *split; /* split collective call that has begun, or NULL */
+    int has_moved_shared; /* 1 when this process may have moved the shared file pointer */
+    transfer_t *split; /* active split collective operation, or NULL */
     int split_end;     /* number of the call that ends it */
 } open_file_t;
 
@@ -81,57 +81,56 @@ void *file_from_fortran(int number);
 
 /* ---- Connection (connection.c) -------------------------------------------------------------- */
 
-/* Begins to close the file at the servers. All of its data has been given to them, so a process that
- * closes waits for nothing. Returns not 0 when it fails at once. */
+/* Begins to close the file at the servers, without waiting: they have all of its data. Returns 0, or
+ * another number when it fails at once. */
 int closing_begin(open_file_t *file);
 
-/* Waits until the files that are being closed are closed; prints what fails. */
+/* Waits until all files that are being closed are closed. Prints failures. */
 void closings_end(void);
 
-/* The connection of the process, made at the first use; NULL with a failure of the library. */
+/* The connection of the process, which the first call makes; NULL after a failure of the library. */
 unisono_t *connection(void);
 
-/* Name in the instance that a name of a program means in this process, to be freed; NULL with a code
- * of MPI in `code`. */
+/* Name in the instance of a file that the program names, to be freed; NULL with an error in `code`. */
 char *name_in_instance(const char *name, int call, int *code);
 
+/* Functions for the front end; see interposer_border.h. */
 long read_start(const char *name, void *bytes, size_t count);
 int truncate_file(const char *name, long length);
 
 /* ---- Hints (hints.c) ------------------------------------------------------------------------ */
 
-/* Takes the hints of an info object, which may be MPI_INFO_NULL. */
+/* Gives the library the hints of an info object, which may be MPI_INFO_NULL. */
 int hints_give(open_file_t *file, MPI_Info info, int call);
 
 void hints_enter(function_t **functions);
 
 /* ---- Members (members.c) ------------------------------------------------------------------- */
 
-/* Waits for all members; gives the greatest code that any of them brings. Members that are missing
- * are named. */
+/* Waits for all members. Returns the greatest of their codes. Names members that are missing. */
 int agree(open_file_t *file, int call, int code);
 
-/* The same later in a call in which members have met: waits as long as servers need. */
+/* The same later in a call, when all members are there: waits as long as servers need. */
 int agree_again(open_file_t *file, int code);
 
-/* Duplicates the communicator for a file that is opened; `name` is as the program gives it. */
+/* Duplicates the communicator for a file that is opened. `name`: as the program gives it. */
 int members_join(open_file_t *file, MPI_Comm comm, const char *name);
 
-/* Meetings of the members in a call of the program: greatest numbers, numbers of one member for all,
- * sums up to and with this member, and bytes of all. */
-int members_greatest(open_file_t *file, int call, const long *mine, long *all, int count);
-int members_tell(open_file_t *file, void *data, int count, int from);
-int members_sum(open_file_t *file, int call, uint64_t mine, uint64_t *sum);
-int members_gather(open_file_t *file, const void *mine, void *all, size_t bytes);
+/* Collective operations of the members: MPI_Allreduce with MPI_MAX, MPI_Bcast, MPI_Scan with MPI_SUM,
+ * and MPI_Allgather. Those with `call` are the first in that call, and name members that are missing. */
+int members_maximum(open_file_t *file, int call, const long *mine, long *all, int count);
+int members_broadcast(open_file_t *file, void *data, int count, int from);
+int members_scan(open_file_t *file, int call, uint64_t mine, uint64_t *sum);
+int members_allgather(open_file_t *file, const void *mine, void *all, size_t bytes);
 
 /* ---- Report (report.c) --------------------------------------------------------------------- */
 
 void report_open(open_file_t *file);
-/* Counts bytes that a transfer has moved, and those of them that were packed or unpacked. */
+/* Counts the bytes that a transfer has moved, and how many of them were packed or unpacked. */
 void report_bytes(const open_file_t *file, int call, uint64_t moved, uint64_t copied);
 /* Counts a call, and the time since it began. */
 void report_time(const open_file_t *file, int call, double started_at);
-/* Notes the begin of a blocking collective call, for the time that members wait for one another. */
+/* Keeps when a blocking collective call began, for the time that members wait for one another. */
 void report_start(open_file_t *file, double started_at);
 /* Adds time that this member has waited for others in collective calls. */
 void report_waited(const open_file_t *file, double seconds);

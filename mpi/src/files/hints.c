@@ -1,4 +1,4 @@
-/* hints.c - hints of open files: info objects of MPI, and what the library keeps of them. */
+/* hints.c - hints of open files: info objects of MPI. */
 #include "../errors/errors.h"
 #include "files.h"
 
@@ -10,13 +10,13 @@ int hints_give(open_file_t *file, MPI_Info info, int call)
     if (info == MPI_INFO_NULL)
         return MPI_SUCCESS;
     if (PMPI_Info_get_nkeys(info, &count) != MPI_SUCCESS)
-        return wrong(MPI_ERR_INFO, call, "the info object cannot be read", "give a valid one");
+        return wrong(MPI_ERR_INFO, call, "the info object cannot be read", "pass a valid one");
     for (int i = 0; i < count; i++) {
         char key[MPI_MAX_INFO_KEY + 1] = "", value[MPI_MAX_INFO_VAL + 1] = "";
         int is_there = 0;
         if (PMPI_Info_get_nthkey(info, i, key) != MPI_SUCCESS
             || PMPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &is_there) != MPI_SUCCESS)
-            return wrong(MPI_ERR_INFO, call, "the info object cannot be read", "give a valid one");
+            return wrong(MPI_ERR_INFO, call, "the info object cannot be read", "pass a valid one");
         if (is_there && unisono_hints_set(file->hints, key, value))
             return class_of_failure(NULL, call);
     }

@@ -1,8 +1,8 @@
-/* members.c - meetings of the processes that have a file open.
+/* members.c - collective operations of MPI among the processes that have a file open.
  *
- * Members that wait sleep: a spinning wait, which MPI libraries prefer, would take the processor from
- * members that are still to come, and from servers. A wait that lasts too long ends the program and
- * names the members that are missing. */
+ * Members sleep while they wait. MPI libraries prefer to spin, which would take the processor from late
+ * members and from servers. A wait that exceeds its limit ends the program, and names the members that
+ * are missing. */
 #include "../errors/errors.h"
 #include "files.h"
 
@@ -14,7 +14,7 @@
 
 typedef int test_t(MPI_Request *, int *, MPI_Status *);
 
-/* Seconds that members wait for one another, as the library does. */
+/* Seconds that members wait for one another. The library has the same limit. */
 static double timeout_s(void)
 {
     const char *set = getenv("UNISONO_TIMEOUT");
@@ -22,11 +22,11 @@ static double timeout_s(void)
     return seconds > 0 ? seconds : 60;
 }
 
-/* Collects the ranks whose marks lie in a directory. */
+/* Ranks whose marks are in a directory. */
 typedef struct marks {
     char *is_there; /* for each rank */
     int size;
-    uint64_t since_ns; /* older marks are those of a program that was killed */
+    uint64_t since_ns; /* older marks belong to a program that was killed */
 } marks_t;
 
 static int see_mark(const char *name, const unisono_stat_t *stat, void *context)
@@ -39,7 +39,7 @@ static int see_mark(const char *name, const unisono_stat_t *stat, void *context)
     return 0;
 }
 
-/* Leaves the mark of a rank that waits, as the first of a wait: a killed program may have left one. */
+/* Makes the mark of a rank that waits. It replaces a mark that a killed program has left. */
 static void leave_mark(unisono_t *unisono, const char *mark, marks_t *marks)
 {
     unisono_file_t *file = NULL;
@@ -47,13 +47,13 @@ static void leave_mark(unisono_t *unisono, const char *mark, marks_t *marks)
     unisono_remove(unisono, mark);
     unisono_open(unisono, mark, UNISONO_CREATE, NULL, &file);
     unisono_close(file);
-    /* All marks of one call are made within its limit, and those of an earlier run before it began. */
+    /* Marks of one call are made within its time limit; marks of an earlier program are older. */
     uint64_t limit_ns = (uint64_t)(1e9 * timeout_s());
     if (unisono_stat(unisono, mark, &stat) == 0 && stat.modified_ns > limit_ns)
         marks->since_ns = stat.modified_ns - limit_ns;
 }
 
-/* Writes the ranks without marks: "rank 1, 2, 5"; nothing where there are none. */
+/* Lists the ranks without marks, such as "rank 1, 2, 5". Leaves the text as it is when there are none. */
 static void list_missing(const marks_t *marks, char *text, size_t bytes)
 {
     size_t used = 0;
@@ -72,8 +72,8 @@ static void name_marks(char *text, size_t bytes, int call, int size, const char 
     text[used < bytes ? used : bytes - 1] = 0;
 }
 
-/* Names the members that have not made a call, to end the program with. Those that wait leave marks
- * in the instance, since MPI tells nobody who has come. Returns 1 at the member that has printed. */
+/* Explains which members have not made a call, before the program ends. MPI does not say which members
+ * wait, so each of them leaves a mark in the instance. Returns 1 on the member that has printed. */
 static int explain_missing(MPI_Comm comm, const char *name, int call)
 {
     char folder[600], mark[700], error[128], cause[900], missing[400] = "another rank";
@@ -95,9 +95,9 @@ static int explain_missing(MPI_Comm comm, const char *name, int call)
             lowest++;
     }
     snprintf(error, sizeof error, "%s failed", call_name(call));
-    snprintf(cause, sizeof cause, "%s has not called it for \"%s\" within %.0f s; the others wait",
+    snprintf(cause, sizeof cause, "%s has not called it for \"%s\" within %.0f s; other ranks wait",
              missing, name, timeout_s());
-    explain_as(rank == lowest, error, cause, "make the call in every process that has the file open");
+    explain_as(rank == lowest, error, cause, "call it on every process that has the file open");
     if (unisono && marks.is_there) {
         nanosleep(&(struct timespec){1, 0}, NULL);
         unisono_remove(unisono, mark);
@@ -106,13 +106,13 @@ static int explain_missing(MPI_Comm comm, const char *name, int call)
     return rank == lowest;
 }
 
-/* Turns of a wait: tests without a sleep, and with short sleeps, after which a wait is long. Where
- * Open MPI has more processes than processors, each of its tests gives the processor away, for some
- * milliseconds if others compute; a process that sleeps is given it back at once. */
+/* Turns of a wait: first tests without sleeping, then short sleeps, then long ones. With more processes
+ * than processors, each test of Open MPI yields the processor, for milliseconds if others compute. A
+ * process that has slept gets it back at once. */
 enum { TESTS = 2, SHORT_SLEEPS = 1000 };
 
-/* Waits for a collective call of MPI. Returns -1 when it takes longer than `limit_s`. */
-static int settle(MPI_Request *request, double limit_s)
+/* Waits for a nonblocking collective operation. Returns -1 when it takes longer than `limit_s`. */
+static int wait_within(MPI_Request *request, double limit_s)
 {
     int flag = 0;
     double end = now_s() + limit_s;
@@ -136,19 +136,19 @@ int members_join(open_file_t *file, MPI_Comm comm, const char *name)
     MPI_Request request;
     int code = PMPI_Comm_idup(comm, &file->comm, &request);
     if (code == MPI_SUCCESS)
-        code = settle(&request, timeout_s());
+        code = wait_within(&request, timeout_s());
     if (code >= 0)
         return code;
-    /* The call cannot be taken back, so the program cannot go on. */
+    /* The duplication cannot be cancelled, so the program cannot continue. */
     end_program(comm, explain_missing(comm, name, CALL_File_open));
     return MPI_ERR_OTHER;
 }
 
-/* Waits for the first meeting of all members in a call of the program. */
-static int meet(open_file_t *file, int call, int code, MPI_Request *request)
+/* Waits for the first collective operation in a call of the program. Names missing members. */
+static int finish_first(open_file_t *file, int call, int code, MPI_Request *request)
 {
     if (code == MPI_SUCCESS)
-        code = settle(request, timeout_s());
+        code = wait_within(request, timeout_s());
     if (code >= 0)
         return code;
     int is_first = explain_missing(file->comm, file->name, call);
@@ -157,65 +157,65 @@ static int meet(open_file_t *file, int call, int code, MPI_Request *request)
     return MPI_ERR_OTHER;
 }
 
-/* Waits for a later meeting in the same call. No member is missing, but one may be waiting for
- * servers, for as long as they need; the library tells their failures. */
-static int meet_again(int code, MPI_Request *request)
+/* Waits for a later operation in the same call. All members are there, but one may wait for servers for
+ * as long as they need. The library reports failures of servers. */
+static int finish_later(int code, MPI_Request *request)
 {
-    return code == MPI_SUCCESS ? settle(request, HUGE_VAL) : code;
+    return code == MPI_SUCCESS ? wait_within(request, HUGE_VAL) : code;
 }
 
-int members_greatest(open_file_t *file, int call, const long *mine, long *all, int count)
+int members_maximum(open_file_t *file, int call, const long *mine, long *all, int count)
 {
     MPI_Request request;
     int code = PMPI_Iallreduce(mine, all, count, MPI_LONG, MPI_MAX, file->comm, &request);
-    return meet(file, call, code, &request);
+    return finish_first(file, call, code, &request);
 }
 
-int members_tell(open_file_t *file, void *data, int count, int from)
+int members_broadcast(open_file_t *file, void *data, int count, int from)
 {
     MPI_Request request;
     int code = PMPI_Ibcast(data, count, MPI_LONG, from, file->comm, &request);
-    return meet_again(code, &request);
+    return finish_later(code, &request);
 }
 
-int members_sum(open_file_t *file, int call, uint64_t mine, uint64_t *sum)
+int members_scan(open_file_t *file, int call, uint64_t mine, uint64_t *sum)
 {
     MPI_Request request;
     int code = PMPI_Iscan(&mine, sum, 1, MPI_UINT64_T, MPI_SUM, file->comm, &request);
-    return meet(file, call, code, &request);
+    return finish_first(file, call, code, &request);
 }
 
-int members_gather(open_file_t *file, const void *mine, void *all, size_t bytes)
+int members_allgather(open_file_t *file, const void *mine, void *all, size_t bytes)
 {
     MPI_Request request;
     int code = PMPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, file->comm,
                                &request);
-    return meet_again(code, &request);
+    return finish_later(code, &request);
 }
 
-/* Lets all members know the cause of a failure that they have agreed on: that of the lowest member
- * that knows one. `code` is this member's own. */
+/* Shares the cause of a failure on which the members have agreed: that of the lowest rank which knows
+ * one. `code`: the code of this member. */
 static void share_cause(open_file_t *file, int code, int agreed)
 {
     MPI_Request request;
     char text[CAUSE_BYTES + 32] = "";
     const char *own = code == agreed ? cause_of(agreed) : NULL;
     int mine = own ? file->rank : file->size, lowest = file->size;
-    int met = PMPI_Iallreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, file->comm, &request);
-    if (meet_again(met, &request) != MPI_SUCCESS || lowest == file->size)
+    int result = PMPI_Iallreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, file->comm, &request);
+    if (finish_later(result, &request) != MPI_SUCCESS || lowest == file->size)
         return;
     if (lowest == file->rank)
         snprintf(text, sizeof text, "at rank %d, %s", lowest, own);
-    met = PMPI_Ibcast(text, sizeof text, MPI_CHAR, lowest, file->comm, &request);
-    if (meet_again(met, &request) == MPI_SUCCESS && !own)
+    result = PMPI_Ibcast(text, sizeof text, MPI_CHAR, lowest, file->comm, &request);
+    if (finish_later(result, &request) == MPI_SUCCESS && !own)
         cause_keep(agreed, text);
 }
 
-/* Ends an agreement with the greatest code of all members. */
-static int agreed(open_file_t *file, int code, int met, long greatest)
+/* Ends an agreement, whose code is the greatest of all members. */
+static int agreed(open_file_t *file, int code, int result, long greatest)
 {
-    if (met != MPI_SUCCESS)
-        return met;
+    if (result != MPI_SUCCESS)
+        return result;
     if (greatest != MPI_SUCCESS)
         share_cause(file, code, (int)greatest);
     return (int)greatest;
@@ -226,8 +226,8 @@ int agree(open_file_t *file, int call, int code)
     long mine = code, greatest = code;
     if (file->size == 1)
         return code;
-    int met = members_greatest(file, call, &mine, &greatest, 1);
-    return agreed(file, code, met, greatest);
+    int result = members_maximum(file, call, &mine, &greatest, 1);
+    return agreed(file, code, result, greatest);
 }
 
 int agree_again(open_file_t *file, int code)
@@ -236,8 +236,8 @@ int agree_again(open_file_t *file, int code)
     long mine = code, greatest = code;
     if (file->size == 1)
         return code;
-    int met = PMPI_Iallreduce(&mine, &greatest, 1, MPI_LONG, MPI_MAX, file->comm, &request);
-    /* Not within the call below: an argument may be evaluated before another. */
-    met = meet_again(met, &request);
-    return agreed(file, code, met, greatest);
+    int result = PMPI_Iallreduce(&mine, &greatest, 1, MPI_LONG, MPI_MAX, file->comm, &request);
+    /* Not within the call below, whose arguments may be evaluated in any order. */
+    result = finish_later(result, &request);
+    return agreed(file, code, result, greatest);
 }

@@ -11,16 +11,16 @@
 static int check_mode(int amode)
 {
     const int call = CALL_File_open;
-    const char *help = "give one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR";
     int ways = !!(amode & MPI_MODE_RDONLY) + !!(amode & MPI_MODE_WRONLY)
                + !!(amode & MPI_MODE_RDWR);
     if (ways != 1)
-        return wrong(MPI_ERR_AMODE, call, "the mode says not exactly how the file is used", help);
+        return wrong(MPI_ERR_AMODE, call, "the access mode must have exactly one of MPI_MODE_RDONLY, "
+                     "MPI_MODE_WRONLY and MPI_MODE_RDWR", "give one of them");
     if (amode & MPI_MODE_RDONLY && amode & (MPI_MODE_CREATE | MPI_MODE_EXCL))
-        return wrong(MPI_ERR_AMODE, call, "MPI_MODE_RDONLY does not permit to create the file",
-                     "open it with MPI_MODE_RDWR or MPI_MODE_WRONLY");
+        return wrong(MPI_ERR_AMODE, call, "MPI_MODE_CREATE and MPI_MODE_EXCL are not allowed with "
+                     "MPI_MODE_RDONLY", "open the file with MPI_MODE_RDWR or MPI_MODE_WRONLY");
     if (amode & MPI_MODE_RDWR && amode & MPI_MODE_SEQUENTIAL)
-        return wrong(MPI_ERR_AMODE, call, "MPI_MODE_RDWR and MPI_MODE_SEQUENTIAL exclude another",
+        return wrong(MPI_ERR_AMODE, call, "MPI_MODE_SEQUENTIAL is not allowed with MPI_MODE_RDWR",
                      "leave one of them out");
     return MPI_SUCCESS;
 }
@@ -33,13 +33,13 @@ static long hash_name(const char *name)
     return (long)(hash >> 1);
 }
 
-/* Makes the directory of a file whose name was redirected: the program relies on the local one. */
+/* Makes the directory of a redirected file. The program has made it only in the local file system. */
 static void make_directory(const open_file_t *file)
 {
     char *folder = strdup(file->name), *slash = folder ? strrchr(folder, '/') : NULL;
     if (slash) {
         *slash = 0;
-        unisono_mkdir(connection(), folder, 1); /* opening the file tells more when this fails */
+        unisono_mkdir(connection(), folder, 1); /* the open call explains a failure */
     }
     free(folder);
 }
@@ -59,68 +59,68 @@ static int open_here(open_file_t *file)
     return MPI_SUCCESS;
 }
 
-/* Bytes of a name in the instance that rank 0 tells, with the zero byte at its end; servers refuse
- * longer ones. */
-enum { TOLD_NAME_BYTES = 1032 };
+/* Bytes of the longest name in the instance that servers accept, with the zero byte at its end. */
+enum { NAME_BYTES = 1032 };
 
-/* Message of rank 0 to the others, in units of `long`. */
-typedef struct told {
+/* Result of opening a file on rank 0, which it broadcasts in units of `long`. */
+typedef struct opened {
     long code, amode;
-    long given;                 /* hash of the name as the program gives it */
-    char name[TOLD_NAME_BYTES]; /* in the instance */
-} told_t;
+    long given;            /* hash of the name as the program gives it */
+    char name[NAME_BYTES]; /* in the instance */
+} opened_t;
 
-static int tell(const open_file_t *file, told_t *told)
+static int broadcast(const open_file_t *file, opened_t *opened)
 {
-    return members_tell((open_file_t *)file, told, sizeof *told / sizeof(long), 0);
+    return members_broadcast((open_file_t *)file, opened, sizeof *opened / sizeof(long), 0);
 }
 
-/* Takes over the name that rank 0 has told. Where this process gives the same word, rank 0 alone says
- * what it means: a relative name that is redirected means a path below its working directory. Another
- * word must mean the same. */
-static int take_name(open_file_t *file, const char *given, const told_t *told)
+/* Takes the name that rank 0 has found, if this process gives the same word: a relative name that is
+ * redirected is a path below the working directory of rank 0. Another word must have the same
+ * meaning. */
+static int take_name(open_file_t *file, const char *given, const opened_t *opened)
 {
     int code = MPI_SUCCESS;
-    char *own = hash_name(given) == told->given
-                    ? strdup(told->name)
+    char *own = hash_name(given) == opened->given
+                    ? strdup(opened->name)
                     : name_in_instance(given, CALL_File_open, &code);
     free(file->name);
     file->name = own;
     if (!own)
         return code == MPI_SUCCESS ? MPI_ERR_NO_MEM : code;
-    int is_same_name = strcmp(own, told->name) == 0;
-    if (is_same_name && told->amode == file->amode)
+    int is_same_name = strcmp(own, opened->name) == 0;
+    if (is_same_name && opened->amode == file->amode)
         return MPI_SUCCESS;
     return wrong(is_same_name ? MPI_ERR_AMODE : MPI_ERR_NOT_SAME, CALL_File_open,
-                 "processes give different names or modes",
-                 "give the same name and mode at every process");
+                 is_same_name ? "the processes gave different access modes"
+                              : "the processes gave different file names",
+                 "give the same file name and access mode on every process");
 }
 
-/* What a member tells when the group of the file is formed. */
-typedef struct arrival {
+/* Data that each member gathers when the group of the file is formed. */
+typedef struct gathered {
     char number[8]; /* of the library */
     long code;
-} arrival_t;
+} gathered_t;
 
-/* An open call that forms its group, as the library's all-gather sees it. */
+/* Context of an open call for the all-gather of the library. */
 typedef struct gathering {
     open_file_t *file;
     int code; /* of this member; then the greatest of all */
     int is_speaker; /* 1 for the lowest member that has failed */
 } gathering_t;
 
-/* Gathers numbers for the library, and codes of members. Fails when one of them has failed. */
+/* Gathers the numbers of the library and the codes of all members. Fails when a member has failed. */
 static int gather(const void *mine, void *all, size_t bytes, void *context)
 {
     gathering_t *gathering = context;
     open_file_t *file = gathering->file;
-    arrival_t own = {.code = gathering->code}, *others = calloc((size_t)file->size, sizeof own);
+    gathered_t own = {.code = gathering->code}, *others = calloc((size_t)file->size, sizeof own);
     if (!others || bytes > sizeof own.number)
         return -1;
     memcpy(own.number, mine, bytes);
-    int met = members_gather(file, &own, others, sizeof own);
-    gathering->is_speaker = met == MPI_SUCCESS && own.code != MPI_SUCCESS;
-    for (int rank = 0; rank < file->size && met == MPI_SUCCESS; rank++) {
+    int result = members_allgather(file, &own, others, sizeof own);
+    gathering->is_speaker = result == MPI_SUCCESS && own.code != MPI_SUCCESS;
+    for (int rank = 0; rank < file->size && result == MPI_SUCCESS; rank++) {
         memcpy((char *)all + (size_t)rank * bytes, others[rank].number, bytes);
         if (others[rank].code != MPI_SUCCESS && rank < file->rank)
             gathering->is_speaker = 0;
@@ -128,11 +128,11 @@ static int gather(const void *mine, void *all, size_t bytes, void *context)
             gathering->code = (int)others[rank].code;
     }
     free(others);
-    gathering->code = met == MPI_SUCCESS ? gathering->code : met;
+    gathering->code = result == MPI_SUCCESS ? gathering->code : result;
     return gathering->code;
 }
 
-/* Forms the group of the file. Members without a connection cannot: all of them learn it before. */
+/* Forms the group of the file, unless a member has no connection: the all-gather tells all members. */
 static int form_group(open_file_t *file, int code)
 {
     gathering_t gathering = {file, code, 0};
@@ -147,7 +147,7 @@ static int form_group(open_file_t *file, int code)
         free(all);
     }
     explanations_release(gathering.is_speaker);
-    /* A member that ends the program lets the explanation be printed first. */
+    /* No member may end the program before the explanation is printed. */
     if (gathering.code != MPI_SUCCESS)
         agree_again(file, gathering.code);
     if (gathering.code != MPI_SUCCESS || !error)
@@ -170,8 +170,8 @@ static int move_to_end(open_file_t *file)
     return MPI_SUCCESS;
 }
 
-/* Refuses processes that an mpiexec has started together and that do not know one another, because
- * their MPI library is another one: each would write over the data of the others. */
+/* Refuses processes that were started by the mpiexec of another MPI library. Each takes itself for the
+ * only one, and would overwrite the data of the others. */
 static int check_launcher(void)
 {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
@@ -183,7 +183,7 @@ static int check_launcher(void)
         char cause[200];
         if (!set || atoi(set) <= 1)
             continue;
-        snprintf(cause, sizeof cause, "mpiexec has started %d processes, and the MPI library of the "
+        snprintf(cause, sizeof cause, "mpiexec started %d processes, but the MPI library of the "
                  "program knows only this one", atoi(set));
         return wrong(MPI_ERR_OTHER, CALL_File_open, cause,
                      "start the program with the mpiexec of its own MPI library");
@@ -205,33 +205,33 @@ static int prepare(open_file_t *file, MPI_Info info)
     return code == MPI_SUCCESS ? view_of_bytes(&file->view) : code;
 }
 
-/* Opens the file at rank 0, which says what its name means and creates it, and tells the others. */
+/* Opens the file on rank 0, which resolves its name and creates it, and broadcasts the result. */
 static int open_first(open_file_t *file, const char *given, MPI_Info info)
 {
     int code;
-    told_t told = {.amode = file->amode, .given = hash_name(given)};
+    opened_t opened = {.amode = file->amode, .given = hash_name(given)};
     file->name = name_in_instance(given, CALL_File_open, &code);
     if (file->name) {
-        snprintf(told.name, sizeof told.name, "%s", file->name);
+        snprintf(opened.name, sizeof opened.name, "%s", file->name);
         code = prepare(file, info);
     }
     if (code == MPI_SUCCESS)
         code = open_here(file);
-    told.code = code;
-    tell(file, &told);
+    opened.code = code;
+    broadcast(file, &opened);
     return code;
 }
 
-/* Opens the file at another rank, after rank 0. */
+/* Opens the file on another rank, after rank 0. */
 static int open_after(open_file_t *file, const char *given, MPI_Info info)
 {
-    told_t told = {.code = MPI_SUCCESS};
+    opened_t opened = {.code = MPI_SUCCESS};
     connection(); /* while rank 0 works */
-    int code = tell(file, &told);
+    int code = broadcast(file, &opened);
     if (code == MPI_SUCCESS)
-        code = (int)told.code;
+        code = (int)opened.code;
     if (code == MPI_SUCCESS)
-        code = take_name(file, given, &told);
+        code = take_name(file, given, &opened);
     if (code == MPI_SUCCESS)
         code = prepare(file, info);
     return code == MPI_SUCCESS ? open_here(file) : code;
@@ -245,7 +245,7 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
     open_file_t *file = file_new();
     if (!file)
         return fail(NULL, wrong(MPI_ERR_NO_MEM, CALL_File_open, "too many files are open",
-                                "close files; a process may have 4096 open"));
+                                "close some files; a process may have 4096 files open"));
     file->amode = amode;
     file->is_redirected = !name_has_scheme(name_bare(name));
     errhandler_default(file);
@@ -254,7 +254,7 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
         file_free(file);
         return fail(NULL, code);
     }
-    /* The handler of the program's communicator would end the program. */
+    /* The duplicate has the error handler of the program's communicator, which may end the program. */
     PMPI_Comm_set_errhandler(file->comm, MPI_ERRORS_RETURN);
     PMPI_Comm_rank(file->comm, &file->rank);
     PMPI_Comm_size(file->comm, &file->size);

@@ -1,7 +1,7 @@
-/* report.c - counts of what a process has done with files, for the report of `unisono run`.
+/* report.c - counts of the calls of a process on its files, for the report of `unisono run`.
  *
- * Without UNISONO_REPORT, which names a directory in the instance, nothing is counted. As MPI ends,
- * each process writes one file of JSON lines there. */
+ * UNISONO_REPORT names a directory in the instance. Without it nothing is counted. When MPI ends, each
+ * process writes one file of JSON lines there. */
 #include "../errors/errors.h"
 #include "files.h"
 
@@ -17,13 +17,13 @@ typedef struct counts {
     double seconds, first_at, last_at, waited;
 } counts_t;
 
-/* Ways to use a file, and why a call that is collective was not. */
+/* Forms of access. NOT_COLLECTIVE: a collective call that was carried out as an independent one. */
 enum form { COLLECTIVE_FORM, INDEPENDENT, SHARED, ORDERED, NOT_COLLECTIVE, FORM_COUNT };
 
 /* Directions of calls. */
 enum operation { READING, WRITING, SYNCING, OPERATION_COUNT };
 
-/* Collective calls of one opening of a file whose begins are compared. */
+/* Greatest number of collective calls whose beginnings are compared, for each open file. */
 enum { STARTS_MAX = 4096 };
 
 struct file_report {
@@ -40,7 +40,7 @@ static file_report_t *reports;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static double begun_at;
 
-/* Place of this process among those of the largest communicator of a file, for a program without
+/* Rank and size of this process in the largest communicator of a file, for a program without
  * MPI_COMM_WORLD. */
 static int place, places;
 
@@ -115,7 +115,7 @@ static const char *method_of(const open_file_t *file)
     }
 }
 
-/* Notes the hints that are in force. */
+/* Keeps the hints of a file that are in effect. */
 static void note_hints(const open_file_t *file, file_report_t *report)
 {
     text_t hints = {0};
@@ -233,7 +233,7 @@ void report_start(open_file_t *file, double started_at)
 void report_waited(const open_file_t *file, double seconds)
 {
     pthread_mutex_lock(&lock);
-    /* Waits of reads and writes are not told apart. */
+    /* All waits count for the first of reads and writes that was collective. */
     for (int operation = READING; operation <= WRITING; operation++)
         if (file->report->counts[operation][COLLECTIVE_FORM].calls) {
             file->report->counts[operation][COLLECTIVE_FORM].waited += seconds;
@@ -349,7 +349,7 @@ void report_write(unisono_t *unisono)
         || unisono_pwrite(file, text.start, text.bytes, 0) < 0 || unisono_close(file)) {
         const unisono_error_t *error = unisono_last_error();
         explain("cannot write the report of a process", error ? error->cause : "unknown",
-                "the results are not affected");
+                "the data of the program is not affected");
     }
     free(text.start);
 }

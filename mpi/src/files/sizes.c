@@ -13,11 +13,11 @@ static int resize(MPI_File handle, MPI_Offset size, int call, int extends)
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
     if (size < 0)
-        code = wrong(MPI_ERR_ARG, call, "the size is negative", "give a size from 0 on");
+        code = wrong(MPI_ERR_ARG, call, "the size is negative", "give a size of 0 or more");
     else if (file->amode & MPI_MODE_RDONLY)
         code = wrong(MPI_ERR_READ_ONLY, call, "the file was opened with MPI_MODE_RDONLY",
                      "open it with MPI_MODE_RDWR or MPI_MODE_WRONLY");
-    /* Earlier writes of all members come first. */
+    /* Earlier writes of all members have ended after this. */
     code = agree(file, call, code);
     if (code == MPI_SUCCESS && !file->rank) {
         int error = extends ? unisono_size(file->file, &now) : 0;
@@ -26,7 +26,7 @@ static int resize(MPI_File handle, MPI_Offset size, int call, int extends)
         code = error ? class_of_failure(file, call) : code;
     }
     code = agree_again(file, code);
-    /* The library of this process learns the new size. */
+    /* Refreshes the size that the library of this process knows. */
     if (code == MPI_SUCCESS && file->rank && unisono_size(file->file, &now))
         code = class_of_failure(file, call);
     return fail(file, code);
@@ -102,7 +102,7 @@ static int sync_file(MPI_File handle)
     double started_at = now_s();
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
-    /* Rank 0 stores what all members have written before. */
+    /* Rank 0 flushes for all members, whose earlier writes have ended. */
     int code = agree(file, call, MPI_SUCCESS);
     if (code == MPI_SUCCESS && !file->rank && unisono_fsync(file->file))
         code = class_of_failure(file, call);

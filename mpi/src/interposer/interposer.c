@@ -26,7 +26,7 @@
 
 static file_handle_t handles[FILES_MAX];
 
-/* State that one thread makes and all read. */
+/* State that one thread sets and all threads read. */
 static pthread_once_t back_once = PTHREAD_ONCE_INIT;
 static const back_t *_Atomic back; /* NULL until it is needed */
 static char back_failure[4200];
@@ -73,7 +73,7 @@ static void load_back(void)
     static front_t front = {BORDER_VERSION, handles, names, real};
     const back_t *found = open.address ? open.call(&front) : NULL;
     if (!found)
-        snprintf(back_failure, sizeof back_failure, "the library beside it is of another release");
+        snprintf(back_failure, sizeof back_failure, "the back end beside it is from another release");
     atomic_store_explicit(&back, found, memory_order_release);
 }
 
@@ -88,7 +88,7 @@ const back_t *needed(void)
     const back_t *found = loaded();
     if (!found)
         give_up("cannot use unisono files in this program", back_failure,
-                "install unisono completely: the libraries libunisono-mpi-* lie side by side");
+                "install unisono completely: all libunisono-mpi libraries belong in one directory");
     return found;
 }
 
@@ -98,7 +98,7 @@ static int is_ours(long file)
     return at >= first && at < first + sizeof handles;
 }
 
-/* Path of the plain file that stands for a unisono file in `directory`. Folders of it are made. */
+/* Path of the plain file in `directory` that replaces a unisono file. Makes its folders. */
 static const char *plain_path(const char *directory, const char *name)
 {
     static _Thread_local char path[PATH_MAX];
@@ -107,7 +107,7 @@ static const char *plain_path(const char *directory, const char *name)
     name += name_has_scheme(name) ? 8 : 0;
     while (*name && end + 3 < sizeof path) {
         size_t length = strcspn(name, "/");
-        /* Nothing is outside the directory. */
+        /* The name cannot leave the directory. */
         int is_up = length == 2 && strncmp(name, "..", 2) == 0;
         if (length && !(length == 1 && *name == '.')) {
             if (end < sizeof path)
@@ -121,8 +121,8 @@ static const char *plain_path(const char *directory, const char *name)
     return path;
 }
 
-/* While UNISONO_PLAIN names a directory, plain files in it stand for unisono files: `unisono run
- * --compare` measures a program so. */
+/* While UNISONO_PLAIN names a directory, plain files in it replace unisono files: `unisono run --compare`
+ * measures a program with them. */
 int goes_to_back(long *name)
 {
     const char *directory = getenv("UNISONO_PLAIN");
@@ -170,21 +170,22 @@ typedef int call_6(long, long, long, long, long, long);
         return (is_taken) ? OURS(n, name) : REAL(n, name);                                         \
     }
 
-/* True when a call with requests may meet one of the back end. */
+/* True when a request of a call may be one of the back end. */
 static int has_requests(void)
 {
     const back_t *found = loaded();
-    return found && __atomic_load_n(found->requests_under_way, __ATOMIC_ACQUIRE) > 0;
+    return found && __atomic_load_n(found->requests_pending, __ATOMIC_ACQUIRE) > 0;
 }
 
-/* 1 when a thread has failed, of which the back end knows the cause. */
+/* 1 when a call has failed in some thread, so that the back end knows a cause. */
 static int has_causes(void)
 {
     const back_t *found = loaded();
     return found && __atomic_load_n(found->causes_kept, __ATOMIC_ACQUIRE);
 }
 
-/* 1 when a file of this handle or name is ours. If not, a failure of the call is not one of ours. */
+/* Returns `is_taken`: 1 for a file of the back end. A call of another file makes it forget the last cause
+ * of this thread. */
 static int takes(int is_taken)
 {
     if (!is_taken && has_causes())
@@ -192,8 +193,8 @@ static int takes(int is_taken)
     return is_taken;
 }
 
-/* Function that stands for one with large counts, in a library that lacks it: that without. Programs
- * may ask whether the library has large counts, as mpi4py does, and find those functions here. */
+/* Function without large counts, for a library that has none with them. Programs may ask whether the
+ * library has large counts, as mpi4py does, and find the functions of the interposer. */
 static function_t *small(int call, const long *words)
 {
     char name[64];
@@ -231,7 +232,7 @@ static function_t *small(int call, const long *words)
 DEFINE(5, File_open, takes(goes_to_back(&b)))
 DEFINE(2, File_delete, takes(goes_to_back(&a)))
 DEFINE(1, File_close, a && is_ours(*(long *)a))
-/* The back end calls handlers of programs, which MPI does not tell, for its files. */
+/* The back end must know the functions of error handlers, and MPI has no call that returns them. */
 DEFINE(2, File_create_errhandler, 1)
 DEFINE(3, Error_string, has_causes())
 

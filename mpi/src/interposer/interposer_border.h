@@ -1,4 +1,4 @@
-/* interposer_border.h - what the front end and a back end know of each other.
+/* interposer_border.h - interface between the front end and a back end.
  *
  * The front end has no MPI type: arguments are integers and addresses, which it passes on as they
  * are. A back end is compiled for one binary interface of MPI. */
@@ -35,7 +35,7 @@ typedef struct file_handle {
     uint64_t number;
 } file_handle_t;
 
-/* Ways in which the function of an error handler is called. */
+/* Calling conventions of error handlers. */
 enum handler_kind {
     HANDLER_C,             /* function(MPI_File *, int *) */
     HANDLER_FORTRAN,       /* function(int *, int *) */
@@ -72,9 +72,9 @@ typedef struct back {
     long (*read_start)(const char *name, void *bytes, size_t count);
     /* Sets the size of a file. Returns 0 or a system error. */
     int (*truncate)(const char *name, long length);
-    const int *requests_under_way; /* requests that programs have and have not waited for */
+    const int *requests_pending; /* requests for which the program has not waited */
     const int *causes_kept;        /* 1 when MPI_Error_string may know a cause */
-    void (*forget_cause)(void);    /* a call of another file may fail with the same code */
+    void (*forget_cause)(void);    /* before a call of another file, which may fail with the same code */
     /* Error handlers that programs make; addresses of handles, or in Fortran a number. */
     void (*handler_made)(const void *errhandler, const handler_t *handler);
     void (*handler_made_in_fortran)(int number, function_t *function);
@@ -84,7 +84,7 @@ typedef struct back {
 /* The one function that a back end exports. Returns NULL when the versions differ. */
 typedef const back_t *unisono_mpi_back_t(const front_t *front);
 
-/* Numbers of files in Fortran are this and more; MPI libraries use small ones. */
+/* Lowest number of a file in Fortran. MPI libraries use small numbers. */
 enum { FORTRAN_BASE = 0x55000000 };
 
 #endif

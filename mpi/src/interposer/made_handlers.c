@@ -1,10 +1,9 @@
-/* made_handlers.c - error handlers of files that programs make in Fortran and C++, for the back end,
- * which calls them: MPI tells of a handler neither its function nor its language.
+/* made_handlers.c - error handlers of files that programs make in Fortran and C++. The back end calls
+ * these handlers, but MPI has no call that returns their functions or languages.
  *
- * The bindings of an MPI library make handlers by functions of the library that are not in the
- * standard, so the calls of the program itself are taken here. The bindings for C++ left the standard
- * in 2012: those that are taken are of MPICH up to 4.2 and of Open MPI 4, which no release changes
- * any more. */
+ * The bindings of an MPI library make handlers by functions that are not in the standard, so the calls of
+ * the program itself are taken here. The bindings for C++ left the standard in 2012. The ones taken here
+ * are those of MPICH up to 4.2 and of Open MPI 4, which do not change any more. */
 #include "interposer.h"
 
 /* ---- Fortran ------------------------------------------------------------------------------- */
@@ -22,7 +21,7 @@ static void create_in_fortran(const char *name, function_t *function, int *errha
         needed()->handler_made_in_fortran(*errhandler, function);
 }
 
-/* Defines MPI_File_create_errhandler of Fortran as a compiler spells it. */
+/* Defines MPI_File_create_errhandler of Fortran, under a name that compilers give it. */
 #define IN_FORTRAN(name)                                                                           \
     PUBLIC void name(function_t *function, int *errhandler, int *code);                            \
     void name(function_t *function, int *errhandler, int *code)                                    \
@@ -41,7 +40,7 @@ IN_FORTRAN(PMPI_FILE_CREATE_ERRHANDLER)
 IN_FORTRAN(mpi_file_create_errhandler_f08_)
 IN_FORTRAN(pmpi_file_create_errhandler_f08_)
 
-/* ---- Extension of MPICH, by which its bindings make handlers since 4.3 ------------------------ */
+/* ---- Extension of MPICH, which its bindings use since 4.3 ------------------------------------- */
 
 typedef int create_with_state_t(function_t *, function_t *, void *, void *);
 
@@ -68,7 +67,7 @@ WITH_STATE(PMPIX_File_create_errhandler_x)
 
 /* ---- C++ ----------------------------------------------------------------------------------- */
 
-/* MPICH makes a handler as in C, also for communicators, and then says that it is one of C++. */
+/* MPICH makes a handler as in C, also for communicators, and then marks it as one of C++. */
 PUBLIC void MPII_Errhandler_set_cxx(int errhandler, function_t *caller);
 
 void MPII_Errhandler_set_cxx(int errhandler, function_t *caller)
@@ -95,7 +94,7 @@ void *ompi_cxx_errhandler_create_file(function_t *function)
     return made;
 }
 
-/* Open MPI says by which functions MPI::ERRORS_THROW_EXCEPTIONS throws, as MPI begins. */
+/* When MPI begins, the binding of Open MPI passes the functions of MPI::ERRORS_THROW_EXCEPTIONS here. */
 PUBLIC void ompi_cxx_errhandler_set_callbacks(void *errhandler, function_t *of_communicators,
                                               function_t *of_files, function_t *of_windows);
 

@@ -1,6 +1,6 @@
-/* pnetcdf.c - functions of PnetCDF that ask for a file by POSIX calls before they open it by MPI. Those
- * of unisono files get their answers from the instance: otherwise NC_NOCLOBBER would overwrite a file, and
- * NC_CLOBBER would leave the end of a longer one.
+/* pnetcdf.c - functions of PnetCDF that use POSIX calls on a file before they open it by MPI. For unisono
+ * files the instance answers these calls. Otherwise NC_NOCLOBBER would overwrite a file, and NC_CLOBBER
+ * would leave the end of a longer one.
  *
  * Arguments are passed on as machine words, as in interposer.c. Numbers are those of pnetcdf.h. */
 #define _GNU_SOURCE /* RTLD_NEXT */
@@ -21,8 +21,8 @@ enum { WORKING_DIRECTORY = -100 };
 
 enum { NO_ERROR = 0, NO_SUCH_FILE = -220, NOT_NETCDF = -51 };
 
-/* Name of the unisono file that PnetCDF creates or opens on this thread, and that name as PnetCDF gives
- * it to POSIX calls: without what is before the first colon. */
+/* Name of the unisono file that PnetCDF creates or opens in this thread; and the name that PnetCDF passes
+ * to POSIX calls, which lacks all before the first colon. */
 static _Thread_local const char *current, *current_bare;
 
 static int see_pnetcdf(struct dl_phdr_info *info, size_t size, void *found)
@@ -35,7 +35,7 @@ static int see_pnetcdf(struct dl_phdr_info *info, size_t size, void *found)
     return 1;
 }
 
-/* Function of PnetCDF behind the one here. A library that Python has loaded is out of the global scope. */
+/* The function of PnetCDF itself. A library that Python has loaded is not in the global scope. */
 static function_t *pnetcdf(const char *name)
 {
     char path[4096];
@@ -45,12 +45,12 @@ static function_t *pnetcdf(const char *name)
         next = library ? as_function(dlsym(library, name)) : NULL;
     }
     if (!next)
-        give_up("cannot use the PnetCDF library of this program", name,
+        give_up("a function of the PnetCDF library was not found", name,
                 "link the program with PnetCDF, or report this");
     return next;
 }
 
-/* True for the name by which PnetCDF asks for the unisono file that it uses. */
+/* True for the name that PnetCDF passes for the unisono file that it creates or opens. */
 static int is_current(const char *name)
 {
     return current && name && (strcmp(name, current_bare) == 0 || strcmp(name, current) == 0);
@@ -89,7 +89,7 @@ int truncate(const char *name, off_t length)
 
 typedef int use_t(long comm, const char *name, int mode, long info, int *id);
 
-/* Calls a function of PnetCDF for a file, which is the current one meanwhile. */
+/* Calls a function of PnetCDF for a file, which is the current one during the call. */
 static int use(const char *function, long comm, const char *name, int mode, long info, int *id)
 {
     long word = (long)name;

@@ -1,4 +1,4 @@
-/* meaning.c - the name in the instance that a name of a program means. */
+/* meaning.c - the name in the instance of a file that a program names. */
 #include "names.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* names.c - which files of a program are those of the instance, and what their names mean. */
+/* names.c - file names of programs: which of them name files of the instance, and which files. */
 #include "names.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Links that are followed in one name, as Linux does. */
+/* Greatest number of links that are followed in one name, as in Linux. */
 enum { LINKS_MAX = 40 };
 
 const char *name_bare(const char *name)
@@ -42,7 +42,7 @@ static int matches(const char *patterns, const char *text)
     return found;
 }
 
-/* Stores the path of a relative name as the shell has it: PWD may name a directory by a link. */
+/* Stores the path of a relative name below PWD, in which the shell keeps links. Returns 0 or -1. */
 static int shell_path(const char *bare, char path[PATH_BYTES])
 {
     struct stat shell, here;
@@ -69,14 +69,14 @@ int name_is_taken(const char *name)
            || (name_resolve(bare, path) == 0 && matches(patterns, path));
 }
 
-/* Parts of a path that are still to be followed, and the path of those that were. */
+/* Rest of a path that is still to be resolved, and the path that is resolved. */
 typedef struct walk {
     char rest[PATH_BYTES], *path;
     size_t length; /* of the path */
     int links;     /* that were followed */
 } walk_t;
 
-/* Puts the target of a link, in place of the last part of the path, before the rest. */
+/* Replaces the link at the end of the path: puts its target before the rest. */
 static int follow(walk_t *walk, const char *rest, size_t before)
 {
     char target[PATH_BYTES], joined[PATH_BYTES];
@@ -96,7 +96,7 @@ static int follow(walk_t *walk, const char *rest, size_t before)
     return 0;
 }
 
-/* Follows the first part of the rest. */
+/* Resolves the first part of the rest. */
 static int step(walk_t *walk)
 {
     struct stat found;

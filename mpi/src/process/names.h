@@ -1,4 +1,4 @@
-/* names.h - which files of a program are those of the instance, and what their names mean. */
+/* names.h - file names of programs: which of them name files of the instance, and which files. */
 #ifndef UNISONO_MPI_NAMES_H
 #define UNISONO_MPI_NAMES_H
 
@@ -11,18 +11,17 @@ const char *name_bare(const char *name);
 /* 1 for a bare name that begins with "unisono:". */
 int name_has_scheme(const char *bare);
 
-/* 1 for a name whose file is one of the instance: unisono:..., or one that UNISONO_MATCH redirects.
- * UNISONO_MATCH is a list of patterns with commas between them. A pattern may match the name as it is
- * given, or its absolute path, with the links of the file system followed or as the shell has it. */
+/* 1 for the name of a file of the instance: unisono:..., or a name that UNISONO_MATCH redirects.
+ * UNISONO_MATCH is a list of patterns, separated by commas. A pattern may match the name as given, its
+ * absolute path with links followed, or its absolute path by the PWD of the shell. */
 int name_is_taken(const char *name);
 
-/* Stores the absolute path of a bare name of a local file: without "." and "..", and without links,
- * so that all names of a file have one path. What does not exist is taken as it is written. Returns 0,
- * or -1 with errno. */
+/* Stores the absolute path of a bare name of a local file, without ".", ".." and links, so that all names
+ * of a file have one path. Parts that do not exist stay as they are. Returns 0, or -1 with errno. */
 int name_resolve(const char *bare, char path[PATH_BYTES]);
 
-/* Name in the instance that a name of a program means in this process, to be freed (meaning.c). NULL
- * with errno, which is 0 when the library says what is wrong. */
+/* Name in the instance of a file that the program names, to be freed (meaning.c). NULL with errno, which
+ * is 0 after a failure of the library. */
 char *name_meaning(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-/* process.c - the MPI library of the process, which Python may have loaded long after the start and
- * out of sight, and back ends beside this library. */
+/* process.c - finds the MPI library of the process and loads back ends. Python may load MPI long after the
+ * start, and outside the global scope. */
 #define _GNU_SOURCE /* dladdr, RTLD_NEXT */
 #include "process.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* State that one thread makes and all read. */
+/* State that one thread sets and all threads read. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *mpi;           /* handle of the MPI library */
 static char mpi_path[4096]; /* its path */
@@ -58,8 +58,8 @@ static void find_mpi(void)
     if (!dl_iterate_phdr(see_library, mpi_path))
         give_up("cannot find the MPI library of this program",
                 "no library named libmpi, libmpich or libmpi_abi is loaded",
-                "link the program dynamically with MPI, or run it without UNISONO");
-    /* Back ends take their MPI functions from the global scope. */
+                "link the program dynamically with MPI, or run it without unisono");
+    /* Back ends are linked to MPI functions in the global scope. */
     mpi = dlopen(mpi_path, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
     if (!mpi)
         give_up("cannot use the MPI library of this program", dlerror(),
@@ -77,7 +77,7 @@ function_t *must_have(function_t *found, const char *name)
 {
     if (!found)
         give_up("the MPI library of this program lacks a function", name,
-                "use a library that has it: functions with large counts came with MPI 4");
+                "use an MPI library that has it; functions with large counts need MPI 4");
     return found;
 }
 
@@ -87,7 +87,7 @@ function_t *library_function(const char *name)
     return must_have(as_function(dlsym(mpi, name)), name);
 }
 
-/* A function that is looked for in all libraries. */
+/* Search for a function in all libraries. */
 typedef struct search {
     const char *name;
     function_t *found;

@@ -1,18 +1,18 @@
-/* accesses.c - the calls that read and write: where in the file their data lie, whatever pointer and
- * view the program used. Memory counts as packed. */
+/* accesses.c - the calls that read and write. Events have the place of the data in the file, without
+ * pointers and views. Memory counts as packed. */
 #include "recording.h"
 
 enum { READ = UNISONO_TRACE_READ, WRITES = UNISONO_TRACE_WRITE };
 enum { ALL = UNISONO_TRACE_IS_COLLECTIVE };
 
-/* Where a call takes its offset from. */
+/* Positioning of a call. */
 enum pointer { EXPLICIT, INDIVIDUAL, SHARED, ORDERED };
 
 /* Access of a call. */
 typedef struct access {
     file_t *file; /* NULL when it is not recorded */
     MPI_File handle;
-    int manner; /* flags of the trace */
+    int flags; /* flags of the trace */
     enum pointer pointer;
     uint64_t first; /* etype of the view, once it is known */
     uint64_t bytes; /* in the file */
@@ -20,7 +20,7 @@ typedef struct access {
 
 /* ---- Where the data lie -------------------------------------------------------------------- */
 
-/* Bytes that an access has in the file. */
+/* Bytes of an access in the file. */
 static uint64_t bytes_in_file(const file_t *file, MPI_Count count, MPI_Datatype type)
 {
     layout_t *external = NULL;
@@ -39,7 +39,7 @@ static uint64_t etypes(const access_t *access)
     return size ? access->bytes / size : 0;
 }
 
-/* A file that was opened with MPI_MODE_SEQUENTIAL has positions, but tells none. */
+/* A sequential file has no calls that return its positions. */
 static int is_sequential(const file_t *file)
 {
     return file->amode & MPI_MODE_SEQUENTIAL;
@@ -55,8 +55,7 @@ static uint64_t shared_position(const access_t *access)
     return PMPI_File_get_position_shared(access->handle, &position) ? 0 : (uint64_t)position;
 }
 
-/* Communicator of the members of a file, made when it is first needed: they make ordered calls
- * together. */
+/* Communicator of the members of a file, which their first ordered call makes. */
 static MPI_Comm members_of(access_t *access)
 {
     MPI_Comm *comm = &access->file->ordered_comm;
@@ -69,7 +68,7 @@ static MPI_Comm members_of(access_t *access)
     return *comm;
 }
 
-/* First etype of this rank in an ordered call: behind those of the ranks before it. */
+/* First etype of this rank in an ordered call, behind those of lower ranks. */
 static uint64_t ordered_position(access_t *access)
 {
     int is_first = !access->file->members->rank;
@@ -81,11 +80,11 @@ static uint64_t ordered_position(access_t *access)
     return is_first ? base : before;
 }
 
-/* Describes the access of a call that is about to be made. */
-static access_t begin(MPI_File handle, int manner, enum pointer pointer, MPI_Offset offset,
+/* Describes the access of a call before the call. */
+static access_t begin(MPI_File handle, int flags, enum pointer pointer, MPI_Offset offset,
                       MPI_Count count, MPI_Datatype type)
 {
-    access_t access = {file_of(handle), handle, manner, pointer, 0, 0};
+    access_t access = {file_of(handle), handle, flags, pointer, 0, 0};
     if (!access.file)
         return access;
     access.bytes = bytes_in_file(access.file, count, type);
@@ -98,8 +97,8 @@ static access_t begin(MPI_File handle, int manner, enum pointer pointer, MPI_Off
     return access;
 }
 
-/* Position of a call that has moved the shared pointer alone. Others may have moved it since: the
- * order in which ranks took it is not known exactly. */
+/* Position of an independent call that has moved the shared file pointer. Other ranks may have moved it
+ * since, so the order of the ranks is not known exactly. */
 static void find_shared(access_t *access)
 {
     uint64_t after, mine = etypes(access);
@@ -131,7 +130,7 @@ static unisono_part_t *part_of(const access_t *access)
     return part;
 }
 
-/* Writes an access. number: of one that only begins. */
+/* Writes an access. number: of the request of an access that only begins. */
 static void write_transfer(access_t *access, uint32_t number)
 {
     if (access->pointer == SHARED) {
@@ -139,15 +138,15 @@ static void write_transfer(access_t *access, uint32_t number)
         find_shared(access);
     }
     unisono_part_t *part = part_of(access);
-    WRITE(transfer, clock_times(), access->file->number, access->manner, part, number);
+    WRITE(transfer, clock_times(), access->file->number, access->flags, part, number);
     if (part)
         unisono_part_free(part);
 }
 
-/* True for an access to write. One that failed moves nothing, but joins a collective call. */
+/* True for an access that belongs in the trace. A failed collective one is written without data. */
 static int is_made(access_t *access, int code)
 {
-    if (!access->file || (code && !(access->manner & ALL)))
+    if (!access->file || (code && !(access->flags & ALL)))
         return 0;
     if (code)
         access->bytes = 0;
@@ -158,7 +157,7 @@ static int ended(access_t *access, int code, const MPI_Status *status)
 {
     if (!is_made(access, code))
         return code;
-    if (!code && !(access->manner & WRITES) && access->file->representation == NATIVE) {
+    if (!code && !(access->flags & WRITES) && access->file->representation == NATIVE) {
         uint64_t found = status_bytes(status, access->bytes);
         access->bytes = found < access->bytes ? found : access->bytes;
     }
@@ -202,52 +201,52 @@ static int split_ended(MPI_File handle, int code)
 /* ---- Calls --------------------------------------------------------------------------------- */
 
 #define DATA(count_type) void *buffer, count_type count, MPI_Datatype type
-#define ACCESS(manner, pointer, offset) begin(handle, manner, pointer, offset, count, type)
+#define ACCESS(flags, pointer, offset) begin(handle, flags, pointer, offset, count, type)
 
 /* Defines one call: with an offset, or by a file pointer. */
-#define AT(name, manner, count_type)                                                               \
+#define AT(name, flags, count_type)                                                               \
     static int call_File_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),              \
                                 MPI_Status *status)                                                \
     {                                                                                              \
         MPI_Status own = {0}, *used = status == MPI_STATUS_IGNORE ? &own : status;                 \
-        access_t access = ACCESS(manner, EXPLICIT, offset);                                        \
+        access_t access = ACCESS(flags, EXPLICIT, offset);                                        \
         int code = RUN(File_##name, handle, offset, buffer, count, type, used);                    \
         return ended(&access, code, used);                                                         \
     }
-#define IAT(name, manner, count_type)                                                              \
+#define IAT(name, flags, count_type)                                                              \
     static int call_File_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),              \
                                 MPI_Request *request)                                              \
     {                                                                                              \
-        access_t access = ACCESS(manner, EXPLICIT, offset);                                        \
+        access_t access = ACCESS(flags, EXPLICIT, offset);                                        \
         int code = RUN(File_##name, handle, offset, buffer, count, type, request);                 \
         return begun(&access, code, request);                                                      \
     }
-#define AT_BEGIN(name, manner, count_type)                                                         \
+#define AT_BEGIN(name, flags, count_type)                                                         \
     static int call_File_##name(MPI_File handle, MPI_Offset offset, DATA(count_type))              \
     {                                                                                              \
-        access_t access = ACCESS(manner, EXPLICIT, offset);                                        \
+        access_t access = ACCESS(flags, EXPLICIT, offset);                                        \
         int code = RUN(File_##name, handle, offset, buffer, count, type);                          \
         return split_begun(&access, code);                                                         \
     }
-#define NEXT(name, manner, count_type, pointer)                                                    \
+#define NEXT(name, flags, count_type, pointer)                                                    \
     static int call_File_##name(MPI_File handle, DATA(count_type), MPI_Status *status)             \
     {                                                                                              \
         MPI_Status own = {0}, *used = status == MPI_STATUS_IGNORE ? &own : status;                 \
-        access_t access = ACCESS(manner, pointer, 0);                                              \
+        access_t access = ACCESS(flags, pointer, 0);                                              \
         int code = RUN(File_##name, handle, buffer, count, type, used);                            \
         return ended(&access, code, used);                                                         \
     }
-#define INEXT(name, manner, count_type, pointer)                                                   \
+#define INEXT(name, flags, count_type, pointer)                                                   \
     static int call_File_##name(MPI_File handle, DATA(count_type), MPI_Request *request)           \
     {                                                                                              \
-        access_t access = ACCESS(manner, pointer, 0);                                              \
+        access_t access = ACCESS(flags, pointer, 0);                                              \
         int code = RUN(File_##name, handle, buffer, count, type, request);                         \
         return begun(&access, code, request);                                                      \
     }
-#define NEXT_BEGIN(name, manner, count_type, pointer)                                              \
+#define NEXT_BEGIN(name, flags, count_type, pointer)                                              \
     static int call_File_##name(MPI_File handle, DATA(count_type))                                 \
     {                                                                                              \
-        access_t access = ACCESS(manner, pointer, 0);                                              \
+        access_t access = ACCESS(flags, pointer, 0);                                              \
         int code = RUN(File_##name, handle, buffer, count, type);                                  \
         return split_begun(&access, code);                                                         \
     }
@@ -259,21 +258,21 @@ static int split_ended(MPI_File handle, int code)
     }
 
 /* Defines the calls of one direction and one kind of count. */
-#define DIRECTION(word, manner, count_type, suffix)                                                \
-    AT(word##_at##suffix, manner, count_type)                                                      \
-    AT(word##_at_all##suffix, manner | ALL, count_type)                                            \
-    IAT(i##word##_at##suffix, manner, count_type)                                                  \
-    IAT(i##word##_at_all##suffix, manner | ALL, count_type)                                        \
-    AT_BEGIN(word##_at_all_begin##suffix, manner | ALL, count_type)                                \
-    NEXT(word##suffix, manner, count_type, INDIVIDUAL)                                             \
-    NEXT(word##_all##suffix, manner | ALL, count_type, INDIVIDUAL)                                 \
-    NEXT(word##_shared##suffix, manner, count_type, SHARED)                                        \
-    NEXT(word##_ordered##suffix, manner | ALL, count_type, ORDERED)                                \
-    INEXT(i##word##suffix, manner, count_type, INDIVIDUAL)                                         \
-    INEXT(i##word##_all##suffix, manner | ALL, count_type, INDIVIDUAL)                             \
-    INEXT(i##word##_shared##suffix, manner, count_type, SHARED)                                    \
-    NEXT_BEGIN(word##_all_begin##suffix, manner | ALL, count_type, INDIVIDUAL)                     \
-    NEXT_BEGIN(word##_ordered_begin##suffix, manner | ALL, count_type, ORDERED)
+#define DIRECTION(word, flags, count_type, suffix)                                                \
+    AT(word##_at##suffix, flags, count_type)                                                      \
+    AT(word##_at_all##suffix, flags | ALL, count_type)                                            \
+    IAT(i##word##_at##suffix, flags, count_type)                                                  \
+    IAT(i##word##_at_all##suffix, flags | ALL, count_type)                                        \
+    AT_BEGIN(word##_at_all_begin##suffix, flags | ALL, count_type)                                \
+    NEXT(word##suffix, flags, count_type, INDIVIDUAL)                                             \
+    NEXT(word##_all##suffix, flags | ALL, count_type, INDIVIDUAL)                                 \
+    NEXT(word##_shared##suffix, flags, count_type, SHARED)                                        \
+    NEXT(word##_ordered##suffix, flags | ALL, count_type, ORDERED)                                \
+    INEXT(i##word##suffix, flags, count_type, INDIVIDUAL)                                         \
+    INEXT(i##word##_all##suffix, flags | ALL, count_type, INDIVIDUAL)                             \
+    INEXT(i##word##_shared##suffix, flags, count_type, SHARED)                                    \
+    NEXT_BEGIN(word##_all_begin##suffix, flags | ALL, count_type, INDIVIDUAL)                     \
+    NEXT_BEGIN(word##_ordered_begin##suffix, flags | ALL, count_type, ORDERED)
 
 DIRECTION(read, READ, int, )
 DIRECTION(write, WRITES, int, )

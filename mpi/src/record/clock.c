@@ -16,20 +16,20 @@
 #endif
 
 enum {
-    SHORT_NS = 5000,       /* what is shorter was not interrupted; or 10 readings of the clock, ... */
-    SHORT_NS_MAX = 50000,  /* ... but no longer than this */
-    IDLE_NS = 200000,      /* time not spent computing from which the kernel is asked for its reason */
+    SHORT_NS = 5000,       /* shorter times were not interrupted; raised to 10 readings of the clock */
+    SHORT_NS_MAX = 50000,  /* upper bound of that */
+    IDLE_NS = 200000,      /* idle time from which the recorder reads its reason from the kernel */
     IDLE_NS_MIN = 5000,    /* less is noise of the clocks */
-    POLL_NS = 1000,        /* a loop around a test takes less by itself */
+    POLL_NS = 1000,        /* a loop around a test takes less than this by itself */
     CALIBRATE_NS = 5000000 /* time over which the counter is compared with the clock */
 };
 
-/* Times of the call at hand, and of the end of the call before. Counter values are ticks. */
+/* Times of this call, and of the end of the previous one. Counter values are ticks. */
 static struct {
-    pthread_t thread;       /* that made the call before */
+    pthread_t thread;       /* that made the previous call */
     uint64_t entered, left; /* ticks */
-    uint64_t called;        /* duration of the real call, in ns, for the next event; ... */
-    uint64_t run;           /* ... and for the recorder's own time */
+    uint64_t called;        /* duration of the real call, in ns, for the next event */
+    uint64_t run;           /* the same, for the recorder's own time */
     uint64_t cpu;           /* processor time of the thread at `entered` or `left`, in ns */
     uint64_t delay;         /* time that the thread was ready without a processor, as last read */
     uint64_t idle;          /* time not spent computing since then */
@@ -44,7 +44,7 @@ static unisono_trace_times_t times;
 
 /* ---- Clocks -------------------------------------------------------------------------------- */
 
-/* Nanoseconds of a tick times 2^32; 0 where the system's clock takes the place of the counter. */
+/* Nanoseconds of a tick times 2^32; 0 when the system's clock replaces the counter. */
 static uint64_t tick_scale;
 
 static uint64_t monotonic_ns(void)
@@ -157,7 +157,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Processor time of `passed` nanoseconds that were long. */
+/* Processor time in the last `passed` nanoseconds, read from the clock. */
 static uint64_t spend(uint64_t passed)
 {
     uint64_t cpu = cpu_ns(), spent = cpu > now.cpu ? cpu - now.cpu : 0;
@@ -182,7 +182,7 @@ void clock_enter(void)
     uint64_t arrived = ticks(), entered = arrived, passed = ns_between(now.left, arrived);
     uint64_t computed = passed, blocked = 0;
     if (!pthread_equal(now.thread, pthread_self())) {
-        /* The thread of the call before may go on computing; which of them did is not known. */
+        /* The previous thread may also have computed. How much each did is not known. */
         adopt_thread();
         entered = ticks();
     } else if (passed > now.short_ns) {
@@ -193,7 +193,7 @@ void clock_enter(void)
         now.cpu += passed;
     }
     if (now.was_polled) {
-        /* A loop that sleeps longer than it computes only waits, too. */
+        /* A loop that sleeps longer than it computes counts as waiting, too. */
         computed = computed < POLL_NS || computed < blocked ? 0 : computed;
         now.polled += passed - least(passed, computed);
         blocked = 0;

@@ -3,7 +3,7 @@
 
 /* ---- Bytes --------------------------------------------------------------------------------- */
 
-/* Elements that a call names. */
+/* Bytes of the elements of a call. */
 #define ELEMENTS(count, type) data_bytes((count), (type))
 
 /* Number of members; 0 when the communicator is not recorded. */
@@ -19,7 +19,7 @@ static int rank_of(MPI_Comm comm)
     return communicator ? communicator->rank : 0;
 }
 
-/* Sums of counts, of both kinds. */
+/* Bytes of elements whose counts are in an array, for both types of counts. */
 #define SUM(name, count_type)                                                                      \
     static uint64_t name(const count_type *counts, MPI_Datatype type, MPI_Comm comm)               \
     {                                                                                              \

@@ -39,7 +39,8 @@ uint32_t world_rank(const communicator_t *communicator, int rank)
     return communicator->members[rank];
 }
 
-/* Gives the members of a communicator of one group. Returns 0 when they are not all of the program. */
+/* Finds the members of a communicator of one group. Returns 0 when some are processes of other
+ * programs. */
 static int find_members(MPI_Comm comm, communicator_t *communicator)
 {
     MPI_Group world, group;
@@ -47,7 +48,7 @@ static int find_members(MPI_Comm comm, communicator_t *communicator)
     int *ranks = calloc(2 * count, sizeof *ranks), are_known = ranks != NULL;
     communicator->members = calloc(count, sizeof *communicator->members);
     if (!ranks || !communicator->members) {
-        stream_fail("memory is short");
+        stream_fail("not enough memory");
         free(ranks);
         return 0;
     }
@@ -75,7 +76,7 @@ static uint32_t number_of(const communicator_t *communicator)
     return number < 0 ? 0 : (uint32_t)number;
 }
 
-/* Looks at a communicator. */
+/* Describes a communicator that the recorder has not seen before. */
 static void describe(MPI_Comm comm, communicator_t *communicator)
 {
     int has_two_groups = 0;
@@ -96,7 +97,7 @@ static communicator_t *communicator_new(void)
     if (made)
         made->references = 1;
     else
-        stream_fail("memory is short");
+        stream_fail("not enough memory");
     return made;
 }
 
@@ -128,7 +129,7 @@ communicator_t *communicator_twin(const communicator_t *communicator)
     made->size = communicator->size;
     made->members = malloc(bytes);
     if (!made->members) {
-        stream_fail("memory is short");
+        stream_fail("not enough memory");
         return made;
     }
     memcpy(made->members, communicator->members, bytes);

@@ -1,7 +1,7 @@
 /* completions.c - the calls that wait for requests, or test them.
  *
- * A test that finds nothing is no event: the loop around it becomes one wait. What a call has ended
- * is found by the handles that the program gave, because the call replaces them. */
+ * A test that finds nothing is no event: the loop around it becomes one wait. The handles are copied
+ * before a call, because the call replaces those of requests that it completes. */
 #include "recording.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static struct {
     MPI_Status *statuses;
 } scratch;
 
-/* Numbers of the operations that the call at hand has ended. */
+/* Number of operations that the call has ended. */
 static size_t ended_count;
 
 static int has_room(size_t count)
@@ -31,7 +31,7 @@ static int has_room(size_t count)
     scratch.statuses = calloc(room, sizeof *scratch.statuses);
     scratch.room = scratch.words && scratch.numbers && scratch.statuses ? room : 0;
     if (!scratch.room)
-        stream_fail("memory is short");
+        stream_fail("not enough memory");
     return scratch.room != 0;
 }
 
@@ -42,7 +42,7 @@ static int is_cancelled(const MPI_Status *status)
     return flag;
 }
 
-/* Enters the end of a request into the wait that will be written. */
+/* Adds the end of a request to the wait that will be written. */
 static void end_one(uint64_t word, const MPI_Status *status)
 {
     request_t *request = request_of(word);
@@ -59,7 +59,7 @@ static void end_one(uint64_t word, const MPI_Status *status)
     request_end(request);
 }
 
-/* Writes the wait for what the call has ended, if the trace has any of it. */
+/* Writes the wait for the operations that the call has ended, if the trace has any of them. */
 static void write_wait(int depends_on_timing)
 {
     if (!ended_count)
@@ -78,7 +78,7 @@ static int copy_words(int count, const MPI_Request *requests)
     return 1;
 }
 
-/* Statuses for a call: those of the program, or else the recorder's. */
+/* Statuses for a call: those of the program, or those of the recorder. */
 static MPI_Status *statuses_for(MPI_Status *statuses)
 {
     return statuses == MPI_STATUSES_IGNORE ? scratch.statuses : statuses;

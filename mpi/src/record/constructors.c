@@ -1,12 +1,12 @@
-/* constructors.c - calls that make communicators: they are recorded as what they are to the members of
- * the old one, an operation that all of them join. The new one enters the trace at once: communicators
- * with the same members are told apart by their order, which is the same at all members. */
+/* constructors.c - calls that make communicators. A call is recorded as a collective operation of the
+ * members of the old communicator. The new one is entered into the trace at once: communicators with the
+ * same members are distinguished by their order, which is the same at all members. */
 #include "recording.h"
 
-/* Bytes that each rank tells the others in MPI_Comm_split: color and key. */
+/* Bytes that each rank sends to the others in MPI_Comm_split: color and key. */
 enum { COLOR_AND_KEY_BYTES = 8 };
 
-/* Writes a call of the members of `comm` that has made a communicator for some of them. */
+/* Writes a collective call on `comm` that has made a communicator for some of its members. */
 static int made_by(int code, enum unisono_trace_collective kind, MPI_Comm comm, uint64_t bytes,
                    MPI_Comm made)
 {

@@ -13,7 +13,7 @@ file_t *file_of(MPI_File handle)
     return (file_t *)table_find(&table, WORD(handle));
 }
 
-/* Name in the trace, to be freed: of a file of an instance, that which it has there. */
+/* Name in the trace, to be freed: for a file of the instance, its name there. */
 static char *name_in_trace(const char *name)
 {
     char *meant = name_is_taken(name) ? name_meaning(name) : NULL;
@@ -22,8 +22,8 @@ static char *name_in_trace(const char *name)
 
 /* ---- Opening and closing ------------------------------------------------------------------- */
 
-/* Size of a file that all members have just opened. They continue when the first one knows it, so
- * that none changes the size before. */
+/* Size of a file that all members have just opened. They continue when the first one knows it, so that
+ * none changes the size earlier. */
 static uint64_t size_at_open(MPI_File handle, MPI_Comm comm, const communicator_t *communicator)
 {
     MPI_Offset bytes = 0;
@@ -41,7 +41,7 @@ static file_t *file_new(MPI_File handle, const communicator_t *communicator, con
     if (!file || layout_decode(MPI_BYTE, NATIVE, &file->layout)
         || !(file->name = name_in_trace(name))
         || !(file->members = communicator_twin(communicator))) {
-        stream_fail("memory is short");
+        stream_fail("not enough memory");
         return NULL;
     }
     file->ordered_comm = MPI_COMM_NULL;
@@ -105,7 +105,7 @@ static int call_File_delete(const char *name, MPI_Info info)
 
 /* ---- Views --------------------------------------------------------------------------------- */
 
-/* Displacement of a view, where a program names the current position. */
+/* Displacement of the view, for a program that gives MPI_DISPLACEMENT_CURRENT. */
 static uint64_t current_displacement(MPI_File handle)
 {
     MPI_Offset displacement = 0;
@@ -140,8 +140,8 @@ static void take_view(file_t *file, uint64_t displacement, MPI_Datatype etype,
     layout_release(etype_layout);
 }
 
-/* Members meet in calls that change something that all of them share. */
-static int met(int code, MPI_File handle)
+/* Writes a barrier for a call that is collective because it changes shared state. */
+static int joined(int code, MPI_File handle)
 {
     const file_t *file = file_of(handle);
     if (!code && file)
@@ -159,25 +159,25 @@ static int call_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Data
     if (displacement == MPI_DISPLACEMENT_CURRENT)
         displacement = (MPI_Offset)current_displacement(handle);
     take_view(file, (uint64_t)displacement, etype, filetype, representation);
-    return met(code, handle);
+    return joined(code, handle);
 }
 
 static int call_File_set_info(MPI_File handle, MPI_Info info)
 {
     int code = RUN(File_set_info, handle, info);
-    return met(code, handle);
+    return joined(code, handle);
 }
 
 static int call_File_set_atomicity(MPI_File handle, int is_atomic)
 {
     int code = RUN(File_set_atomicity, handle, is_atomic);
-    return met(code, handle);
+    return joined(code, handle);
 }
 
 static int call_File_seek_shared(MPI_File handle, MPI_Offset offset, int whence)
 {
     int code = RUN(File_seek_shared, handle, offset, whence);
-    return met(code, handle);
+    return joined(code, handle);
 }
 
 /* ---- Sizes --------------------------------------------------------------------------------- */

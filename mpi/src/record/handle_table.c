@@ -1,4 +1,4 @@
-/* handle_table.c - tables by handles of MPI, which grow. */
+/* handle_table.c - hash tables by handles of MPI, which grow. */
 #include "recording.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void append(handle_table_t *table, handle_entry_t *entry)
     chain->last = entry;
 }
 
-/* Has at least as many chains as entries. The order of entries with the same handle stays. */
+/* Doubles the number of chains. Entries with the same handle stay in their order. */
 static int grow(handle_table_t *table)
 {
     handle_table_t larger = {.chain_count = table->chain_count ? 2 * table->chain_count
@@ -45,7 +45,7 @@ void table_add(handle_table_t *table, handle_entry_t *entry, uint64_t word)
 {
     entry->word = word;
     if (table->count >= table->chain_count && !grow(table) && !table->chains) {
-        stream_fail("memory is short");
+        stream_fail("not enough memory");
         return;
     }
     append(table, entry);

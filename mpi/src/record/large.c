@@ -1,5 +1,5 @@
-/* large.c - functions with large counts for libraries that lack them: each calls the function without,
- * with copies of its arrays. */
+/* large.c - functions with large counts for libraries that lack them. Each calls the function without
+ * large counts, with copies of its arrays. */
 #include "large.h"
 
 #include "recorder_border.h"
@@ -16,7 +16,7 @@ static void refuse(void)
 {
     give_up("the MPI library of this program has no functions with large counts",
             "a count or a displacement does not fit in 32 bits",
-            "use a library with the functions of MPI 4");
+            "use an MPI library that supports MPI 4");
 }
 
 /* Numbers of an array in 32 bits, to be freed; NULL for none. */
@@ -26,7 +26,7 @@ static int *narrowed(const int64_t *values, int count)
         return NULL;
     int *narrow = malloc((size_t)count * sizeof *narrow + 1);
     if (!narrow)
-        give_up("cannot convert the arguments of a call", "memory is short", "free memory");
+        give_up("cannot convert the arguments of a call", "not enough memory", "free memory");
     for (int i = 0; i < count; i++) {
         if (values[i] < INT_MIN || values[i] > INT_MAX)
             refuse();
@@ -43,8 +43,8 @@ static int ask(const char *name, long comm)
     return answer;
 }
 
-/* True where the arrays of an argument are read: at the root, if there is one, and not the first ones
- * of two when the data are in place, for which MPI libraries have addresses that no data has. */
+/* True when the arrays of an argument are read. If there is a root, only the root reads them. The first of
+ * two arrays is not read when the data is in place: MPI_IN_PLACE is 1 or -1. */
 static int has_arrays(const char *letters, const long *words, size_t argument)
 {
     const char *root = strchr(letters, 'r'), *comm = strchr(letters, 'm');
@@ -78,8 +78,8 @@ static int call_words(size_t count, function_t *target, const long *words)
     }
 }
 
-/* Calls the function without large counts. The arrays of operations that only begin are not freed: MPI
- * reads them until the operation has ended, which is not known here. */
+/* Calls the function without large counts. The arrays of nonblocking operations are never freed: MPI reads
+ * them until the operation has ended, and the recorder does not know when. */
 static int call_small(const char *name, const char *letters, long *words)
 {
     size_t count = strlen(letters);

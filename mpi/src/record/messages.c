@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Manners of a send. */
+/* Send modes. A ready send counts as a standard one. */
 enum { STANDARD, SYNCHRONOUS, BUFFERED };
 
 /* Messages that were found and are not received yet. */
@@ -36,8 +36,8 @@ static void write_send(const communicator_t *communicator, envelope_t to, uint64
           bytes, is_synchronous, number);
 }
 
-/* Writes a receive that begins, for whatever source and tag. Mostly the message is as long as it may
- * be, and nothing need be told of it at its end. */
+/* Writes a receive that begins, whatever its source and tag. Most messages have the greatest length that
+ * is allowed, so that no other length has to be written at the end. */
 static void write_receive_begin(const request_t *request)
 {
     const communicator_t *communicator = request->communicator;
@@ -50,7 +50,7 @@ static void write_receive_begin(const request_t *request)
           is_any_tag ? UNISONO_TRACE_NO_MESSAGE_TAG : from.tag, request->bytes, request->number);
 }
 
-/* 1 when a status names a member: not after an error, nor for MPI_PROC_NULL. */
+/* 1 when a status has a source: not after an error, nor for MPI_PROC_NULL. */
 static int has_source(const communicator_t *communicator, const MPI_Status *status)
 {
     return status->MPI_SOURCE >= 0 && status->MPI_SOURCE < communicator->size;
@@ -84,18 +84,18 @@ static void write_receive(const communicator_t *communicator, envelope_t from, u
 
 /* ---- Sends --------------------------------------------------------------------------------- */
 
-static int sent(int code, int manner, uint64_t bytes, envelope_t to, MPI_Comm comm)
+static int sent(int code, int mode, uint64_t bytes, envelope_t to, MPI_Comm comm)
 {
     communicator_t *communicator;
     if (code || to.peer == MPI_PROC_NULL || !(communicator = communicator_of(comm)))
         return code;
     uint32_t number = UNISONO_TRACE_NO_REQUEST;
-    if (manner == BUFFERED) {
-        /* The call does not wait for the receiver, however long the message. */
+    if (mode == BUFFERED) {
+        /* The call does not wait for the receiver, even for a long message. */
         number = number_take();
         number_abandon(number);
     }
-    write_send(communicator, to, bytes, manner == SYNCHRONOUS, number);
+    write_send(communicator, to, bytes, mode == SYNCHRONOUS, number);
     return code;
 }
 
@@ -116,13 +116,13 @@ static request_t *enter(MPI_Request handle, enum request_kind kind, envelope_t e
     return request;
 }
 
-static void begin_send(MPI_Request handle, int manner, uint64_t bytes, envelope_t to, MPI_Comm comm,
+static void begin_send(MPI_Request handle, int mode, uint64_t bytes, envelope_t to, MPI_Comm comm,
                        int is_persistent)
 {
     request_t *request = enter(handle, SENDS, to, bytes, comm, is_persistent);
     if (!request)
         return;
-    request->is_synchronous = manner == SYNCHRONOUS;
+    request->is_synchronous = mode == SYNCHRONOUS;
     if (!is_persistent)
         write_send(request->communicator, to, bytes, request->is_synchronous, request->number);
 }
@@ -141,18 +141,18 @@ static void begin_receive(MPI_Request handle, uint64_t bytes, envelope_t from, M
 #define TO ((envelope_t){to, tag})
 #define FROM ((envelope_t){from, tag})
 
-#define SEND(name, manner, count_type)                                                             \
+#define SEND(name, mode, count_type)                                                             \
     static int call_##name(MESSAGE(count_type, to))                                                \
     {                                                                                              \
         int code = RUN(name, MESSAGE_GIVEN(to));                                                   \
-        return sent(code, manner, data_bytes(count, type), TO, comm);                              \
+        return sent(code, mode, data_bytes(count, type), TO, comm);                              \
     }
-#define SEND_BEGIN(name, manner, count_type, is_persistent)                                        \
+#define SEND_BEGIN(name, mode, count_type, is_persistent)                                        \
     static int call_##name(MESSAGE(count_type, to), MPI_Request *request)                          \
     {                                                                                              \
         int code = RUN(name, MESSAGE_GIVEN(to), request);                                          \
         if (!code)                                                                                 \
-            begin_send(*request, manner, data_bytes(count, type), TO, comm, is_persistent);        \
+            begin_send(*request, mode, data_bytes(count, type), TO, comm, is_persistent);        \
         return code;                                                                               \
     }
 #define RECEIVE_BEGIN(name, count_type, is_persistent)                                             \
@@ -277,7 +277,7 @@ static void message_found(MPI_Message message, envelope_t from, MPI_Comm comm,
         return;
     request_t *request = calloc(1, sizeof *request);
     if (!request) {
-        stream_fail("memory is short");
+        stream_fail("not enough memory");
         return;
     }
     request->number = number_take();

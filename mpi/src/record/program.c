@@ -11,7 +11,7 @@ static int has_begun, has_ended;
 
 /* ---- Begin and end ------------------------------------------------------------------------- */
 
-/* Begins the trace when the program has begun MPI, by whatever call. */
+/* Begins the trace after the program has begun MPI. */
 static int begin(void)
 {
     has_begun = 1;
@@ -58,7 +58,7 @@ static int call_Abort(MPI_Comm comm, int errorcode)
 
 /* ---- Border -------------------------------------------------------------------------------- */
 
-/* Begins a trace at a call that is not MPI_Init: the program began MPI out of sight. */
+/* Begins a trace at a call other than MPI_Init: the recorder has not seen how MPI began. */
 static int begin_late(void)
 {
     int is_initialized = 0, is_finalized = 0;
@@ -72,8 +72,8 @@ static int begin_late(void)
 
 static int enter(int call)
 {
-    /* A rank whose recording has failed goes on with the recorder's own collective calls, for which
-     * others wait. */
+    /* A rank whose recording has failed still joins the recorder's own collective calls: others wait for
+     * it there. */
     int is_recording = trace || (has_begun && !has_ended);
     if (is_recording || (!has_begun && (call == CALL_Init || call == CALL_Init_thread))) {
         clock_enter();

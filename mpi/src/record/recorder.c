@@ -1,5 +1,5 @@
-/* recorder.c - functions of MPI for programs that are recorded: each call of the program goes to a back
- * end, which makes the real call and writes what it was.
+/* recorder.c - functions of MPI for programs that are recorded. Each call of the program goes to a back
+ * end, which makes the real call and writes an event.
  *
  * The library is loaded by LD_PRELOAD before that of MPI-IO, and does nothing without a directory in
  * the environment. Calls that the MPI library, a profiler or libunisono-mpi make within a call of the
@@ -86,7 +86,7 @@ static void load_back(void)
     void *library = load_beside("libunisono-record", failure, sizeof failure);
     if (!library)
         give_up("cannot record this program", failure,
-                "install unisono completely: the libraries libunisono-record-* lie side by side");
+                "install unisono completely: all libunisono-record libraries belong in one directory");
     union {
         void *address;
         unisono_record_back_t *call;
@@ -95,7 +95,7 @@ static void load_back(void)
     front.directory = directory;
     const back_t *found = open.address ? open.call(&front) : NULL;
     if (!found)
-        give_up("cannot record this program", "the library beside the recorder is of another release",
+        give_up("cannot record this program", "the back end beside the recorder is from another release",
                 "install unisono again");
     pthread_atfork(NULL, NULL, become_child);
     atomic_store_explicit(&back, found, memory_order_release);

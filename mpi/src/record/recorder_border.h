@@ -1,4 +1,4 @@
-/* recorder_border.h - what the front end of the recorder and a back end know of each other.
+/* recorder_border.h - interface between the front end of the recorder and a back end.
  *
  * The front end has no MPI type: arguments are integers and addresses, which it passes on as they
  * are. A back end is compiled for one binary interface of MPI. */
@@ -33,8 +33,8 @@ typedef struct front {
     function_t *(*real)(int call); /* function that comes behind the recorder; ends without one */
 } front_t;
 
-/* What a back end gives in return. Its functions are called by one thread at a time, and never within
- * one another. */
+/* What a back end gives in return. One thread at a time calls its functions, and these calls are not
+ * nested. */
 typedef struct back {
     uint32_t version; /* RECORD_VERSION */
     /* Begins a call. Returns 0 when it is not to be recorded. */

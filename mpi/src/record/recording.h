@@ -48,7 +48,7 @@ typedef struct handle_table {
     size_t chain_count, count;
 } handle_table_t;
 
-/* Enters behind others with the same handle. Ends the recording when memory is short. */
+/* Enters an entry behind others with the same handle. Ends the recording when memory is short. */
 void table_add(handle_table_t *table, handle_entry_t *entry, uint64_t word);
 
 /* First entry of the handle that was entered, or NULL. */
@@ -73,7 +73,7 @@ int64_t written(int64_t result);
 /* Ends the recording for a reason. */
 void stream_fail(const char *cause);
 
-/* Notes once by name something that is not recorded. Called by any thread. */
+/* Notes, once for each name, something that is not recorded. Called by any thread. */
 void note(const char *name);
 
 /* ---- Time (clock.c) ------------------------------------------------------------------------ */
@@ -83,7 +83,7 @@ void clock_enter(void);  /* the program makes a call */
 void clock_called(void); /* the real call has returned */
 void clock_leave(void);  /* the program goes on */
 
-/* The call was a test that found nothing: its time and that of the loop around it are waiting. */
+/* The call was a test that found nothing: its time, and that of the loop around it, count as waiting. */
 void clock_polled(void);
 
 /* The next event depends on timing. */
@@ -110,10 +110,10 @@ typedef struct communicator {
 /* The communicator of a handle; NULL when it is not recorded. Belongs to the table. */
 communicator_t *communicator_of(MPI_Comm comm);
 
-/* Another communicator with the same members, which no handle names; NULL when memory is short. */
+/* Another communicator with the same members, without a handle; NULL when memory is short. */
 communicator_t *communicator_twin(const communicator_t *communicator);
 
-/* Enters a communicator that has the members of another, before MPI tells anything about it. */
+/* Enters a communicator that has the members of another, before it may be used. */
 void communicator_copy(MPI_Comm comm, MPI_Comm made);
 
 communicator_t *communicator_keep(communicator_t *communicator);
@@ -141,7 +141,7 @@ typedef struct request {
     uint64_t bytes; /* of a message that is sent, at most those of one that is received */
 } request_t;
 
-/* A number that no operation has. */
+/* Takes a number that no operation has. */
 uint32_t number_take(void);
 void number_return(uint32_t number);
 
@@ -158,15 +158,15 @@ void request_end(request_t *request);
 /* Removes a request that the program has freed. */
 void request_give_up(request_t *request);
 
-/* Writes a wait for operations that were begun and whose requests the program has given up. */
+/* Writes a wait for operations whose requests the program has freed before they ended. */
 void requests_finish(void);
 
-/* Gives up a number: the operation ends some time. */
+/* Gives up the number of an operation that ends at an unknown time. */
 void number_abandon(uint32_t number);
 
 /* ---- Messages (messages.c) ----------------------------------------------------------------- */
 
-/* Bytes of data of elements; of a message that a status tells of, or `otherwise` where it does not. */
+/* Bytes of elements. Bytes of a message by its status, or `otherwise` when the status has none. */
 uint64_t data_bytes(MPI_Count count, MPI_Datatype type);
 uint64_t status_bytes(const MPI_Status *status, uint64_t otherwise);
 
@@ -180,7 +180,7 @@ void received(const request_t *request, const MPI_Status *status);
 int collective(int code, enum unisono_trace_collective kind, MPI_Comm comm, int root,
                uint64_t bytes, const MPI_Request *request);
 
-/* The same for operations of a communicator that the program has no handle of here. */
+/* Writes a barrier of a communicator, of which the caller has no handle. */
 void synchronised(communicator_t *communicator);
 
 /* ---- Files (files.c) ----------------------------------------------------------------------- */
@@ -188,7 +188,7 @@ void synchronised(communicator_t *communicator);
 typedef struct file {
     handle_entry_t entry;
     uint32_t number; /* in the trace */
-    communicator_t *members; /* for calls of the file that all of them join */
+    communicator_t *members; /* for collective calls of the file */
     MPI_Comm ordered_comm; /* of the members, for ordered calls; MPI_COMM_NULL until one is made */
     char *name;
     int amode;
@@ -197,7 +197,7 @@ typedef struct file {
     enum representation representation;
     uint64_t sequential; /* etypes that a file without positions has moved */
     int has_split;
-    uint32_t split; /* number of the split collective call that has begun */
+    uint32_t split; /* number of the active split collective operation */
 } file_t;
 
 file_t *file_of(MPI_File handle); /* NULL when it is not recorded */

@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-/* Operations that a last wait names at a time. */
+/* Greatest number of operations in one of the last waits. */
 enum { FINISHED_AT_A_TIME = 4096 };
 
-/* Numbers that grow. */
+/* Array of numbers, which grows. */
 typedef struct numbers {
     uint32_t *values;
     size_t count, room;
@@ -48,7 +48,7 @@ request_t *request_add_numbered(MPI_Request handle, uint32_t number)
 {
     request_t *request = calloc(1, sizeof *request);
     if (!request) {
-        stream_fail("memory is short");
+        stream_fail("not enough memory");
         return NULL;
     }
     request->number = number;

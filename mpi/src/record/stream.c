@@ -1,4 +1,4 @@
-/* stream.c - the trace of this process: its begin and end, its failures, and what it does not have. */
+/* stream.c - the trace of this process: its begin and end, its failures, and notes of missing events. */
 #include "recording.h"
 
 #include <errno.h>
@@ -35,24 +35,24 @@ static const char *cause_of(int error)
 static void report(const char *cause)
 {
     fprintf(stderr,
-            "error: rank %d is not recorded any further\ncause: %s\n"
-            "help:  the trace is readable up to here; remove the cause and record again\n",
+            "error: the recording of rank %d has stopped\ncause: %s\n"
+            "help:  the trace is valid up to here; remove the cause and record again\n",
             rank, cause);
 }
 
-/* Says why this rank is not recorded. */
+/* Explains why this rank is not recorded. */
 static void refuse(const char *directory, const char *cause)
 {
     fprintf(stderr,
             "error: cannot record rank %d in %s\ncause: %s\n"
-            "help:  record one MPI program at a time, to a directory that all hosts have\n",
+            "help:  record one MPI program at a time, in a directory that all hosts share\n",
             rank, directory, cause);
 }
 
 static void add_line(const char *line, size_t length)
 {
     if (notes_file >= 0 && write(notes_file, line, length) != (ssize_t)length)
-        notes_file = -1; /* the disk is full, of which the trace tells */
+        notes_file = -1; /* the disk is full, which the trace reports */
 }
 
 void stream_begin(const char *directory)
@@ -113,7 +113,7 @@ void stream_fail(const char *cause)
     trace = NULL;
     if (!ended)
         return;
-    note("events behind an error of the recorder");
+    note("events after an error of the recorder");
     report(cause);
     unisono_trace_close_stream(ended);
 }

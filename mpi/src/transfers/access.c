@@ -1,9 +1,9 @@
-/* access.c - the calls that read and write: by explicit offsets, by individual file pointers, and by
- * the shared one. */
+/* access.c - the calls that read and write: by explicit offsets, by individual file pointers, and by the
+ * shared file pointer. */
 #include "../errors/errors.h"
 #include "transfers.h"
 
-/* Where a call takes its offset from. */
+/* Positioning of a call. */
 enum pointer { EXPLICIT, INDIVIDUAL, SHARED };
 
 /* Code for a call that the mode of the file forbids. */
@@ -12,10 +12,10 @@ static int check_pointer(const open_file_t *file, int call, MPI_Offset offset)
     if (file->amode & MPI_MODE_SEQUENTIAL)
         return wrong(MPI_ERR_UNSUPPORTED_OPERATION, call,
                      "the file was opened with MPI_MODE_SEQUENTIAL",
-                     "use the shared file pointer, or open the file without it");
+                     "use the shared file pointer, or open the file without this mode");
     if (offset < 0)
         return wrong(MPI_ERR_ARG, call, "the offset is negative",
-                     "give a number of etypes from 0 on");
+                     "give an offset of 0 or more");
     return MPI_SUCCESS;
 }
 
@@ -61,11 +61,11 @@ static int blocking(MPI_File handle, access_t *access, enum pointer pointer,
     uint64_t first, bytes;
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
-    if (access->manner & COLLECTIVE)
+    if (access->flags & COLLECTIVE)
         report_start(file, started_at);
     transfer_t *transfer = begin(file, access, pointer, offset, &first);
     int code = transfer_end(transfer, &bytes);
-    if (pointer == INDIVIDUAL && code == MPI_SUCCESS && !(access->manner & WRITE))
+    if (pointer == INDIVIDUAL && code == MPI_SUCCESS && !(access->flags & WRITE))
         step_back(file, access, first, bytes);
     status_set(status, bytes);
     report_time(file, access->call, started_at);
@@ -97,7 +97,7 @@ static int split_begin(MPI_File handle, access_t *access, enum pointer pointer,
         return fail(NULL, MPI_ERR_FILE);
     if (file->split)
         return fail(file, wrong(MPI_ERR_OTHER, access->call,
-                                "another split collective call is under way on this file",
+                                "another split collective operation is active on this file",
                                 "end it first"));
     file->split = begin(file, access, pointer, offset, &first);
     file->split_end = end_call;
@@ -114,8 +114,8 @@ static int split_end(MPI_File handle, int call, MPI_Status *status)
         return fail(NULL, MPI_ERR_FILE);
     if (!file->split || file->split_end != call)
         return fail(file, wrong(MPI_ERR_OTHER, call,
-                                "no split collective call that this one ends is under way",
-                                "call the beginning of the same name first"));
+                                "no matching split collective operation is active",
+                                "call the begin routine of the same name first"));
     int code = transfer_end(file->split, &bytes);
     file->split = NULL;
     status_set(status, bytes);
@@ -124,41 +124,41 @@ static int split_end(MPI_File handle, int call, MPI_Status *status)
 }
 
 #define ACCESS(name, bits)                                                                         \
-    &(access_t){.call = CALL_File_##name, .manner = bits, .buffer = buffer, .count = count, .type = type}
+    &(access_t){.call = CALL_File_##name, .flags = bits, .buffer = buffer, .count = count, .type = type}
 #define DATA(count_type) void *buffer, count_type count, MPI_Datatype type
 
 /* Defines one call: with an offset, or by a file pointer. */
-#define AT(name, manner, count_type)                                                               \
+#define AT(name, flags, count_type)                                                               \
     static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),                   \
                            MPI_Status *status)                                                     \
     {                                                                                              \
-        return blocking(handle, ACCESS(name, manner), EXPLICIT, offset, status);                   \
+        return blocking(handle, ACCESS(name, flags), EXPLICIT, offset, status);                   \
     }
-#define IAT(name, manner, count_type)                                                              \
+#define IAT(name, flags, count_type)                                                              \
     static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),                   \
                            MPI_Request *request)                                                   \
     {                                                                                              \
-        return nonblocking(handle, ACCESS(name, manner), EXPLICIT, offset, request);               \
+        return nonblocking(handle, ACCESS(name, flags), EXPLICIT, offset, request);               \
     }
-#define AT_BEGIN(name, manner, count_type, end)                                                    \
+#define AT_BEGIN(name, flags, count_type, end)                                                    \
     static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type))                   \
     {                                                                                              \
-        return split_begin(handle, ACCESS(name, manner), EXPLICIT, offset, CALL_File_##end);       \
+        return split_begin(handle, ACCESS(name, flags), EXPLICIT, offset, CALL_File_##end);       \
     }
-#define NEXT(name, manner, count_type, pointer)                                                    \
+#define NEXT(name, flags, count_type, pointer)                                                    \
     static int call_##name(MPI_File handle, DATA(count_type), MPI_Status *status)                  \
     {                                                                                              \
-        return blocking(handle, ACCESS(name, manner), pointer, 0, status);                         \
+        return blocking(handle, ACCESS(name, flags), pointer, 0, status);                         \
     }
-#define INEXT(name, manner, count_type, pointer)                                                   \
+#define INEXT(name, flags, count_type, pointer)                                                   \
     static int call_##name(MPI_File handle, DATA(count_type), MPI_Request *request)                \
     {                                                                                              \
-        return nonblocking(handle, ACCESS(name, manner), pointer, 0, request);                     \
+        return nonblocking(handle, ACCESS(name, flags), pointer, 0, request);                     \
     }
-#define NEXT_BEGIN(name, manner, count_type, pointer, end)                                         \
+#define NEXT_BEGIN(name, flags, count_type, pointer, end)                                         \
     static int call_##name(MPI_File handle, DATA(count_type))                                      \
     {                                                                                              \
-        return split_begin(handle, ACCESS(name, manner), pointer, 0, CALL_File_##end);             \
+        return split_begin(handle, ACCESS(name, flags), pointer, 0, CALL_File_##end);             \
     }
 #define END(name)                                                                                  \
     static int call_##name(MPI_File handle, void *buffer, MPI_Status *status)                      \
@@ -168,22 +168,22 @@ static int split_end(MPI_File handle, int call, MPI_Status *status)
     }
 
 /* Defines the calls of one direction and one kind of count. */
-#define DIRECTION(word, manner, count_type, suffix)                                                \
-    AT(word##_at##suffix, manner, count_type)                                                      \
-    AT(word##_at_all##suffix, manner | COLLECTIVE, count_type)                                     \
-    IAT(i##word##_at##suffix, manner, count_type)                                                  \
-    IAT(i##word##_at_all##suffix, manner | COLLECTIVE, count_type)                                 \
-    AT_BEGIN(word##_at_all_begin##suffix, manner | COLLECTIVE, count_type, word##_at_all_end)      \
-    NEXT(word##suffix, manner, count_type, INDIVIDUAL)                                             \
-    NEXT(word##_all##suffix, manner | COLLECTIVE, count_type, INDIVIDUAL)                          \
-    NEXT(word##_shared##suffix, manner, count_type, SHARED)                                        \
-    NEXT(word##_ordered##suffix, manner | COLLECTIVE, count_type, SHARED)                          \
-    INEXT(i##word##suffix, manner, count_type, INDIVIDUAL)                                         \
-    INEXT(i##word##_all##suffix, manner | COLLECTIVE, count_type, INDIVIDUAL)                      \
-    INEXT(i##word##_shared##suffix, manner, count_type, SHARED)                                    \
-    NEXT_BEGIN(word##_all_begin##suffix, manner | COLLECTIVE, count_type, INDIVIDUAL,              \
+#define DIRECTION(word, flags, count_type, suffix)                                                \
+    AT(word##_at##suffix, flags, count_type)                                                      \
+    AT(word##_at_all##suffix, flags | COLLECTIVE, count_type)                                     \
+    IAT(i##word##_at##suffix, flags, count_type)                                                  \
+    IAT(i##word##_at_all##suffix, flags | COLLECTIVE, count_type)                                 \
+    AT_BEGIN(word##_at_all_begin##suffix, flags | COLLECTIVE, count_type, word##_at_all_end)      \
+    NEXT(word##suffix, flags, count_type, INDIVIDUAL)                                             \
+    NEXT(word##_all##suffix, flags | COLLECTIVE, count_type, INDIVIDUAL)                          \
+    NEXT(word##_shared##suffix, flags, count_type, SHARED)                                        \
+    NEXT(word##_ordered##suffix, flags | COLLECTIVE, count_type, SHARED)                          \
+    INEXT(i##word##suffix, flags, count_type, INDIVIDUAL)                                         \
+    INEXT(i##word##_all##suffix, flags | COLLECTIVE, count_type, INDIVIDUAL)                      \
+    INEXT(i##word##_shared##suffix, flags, count_type, SHARED)                                    \
+    NEXT_BEGIN(word##_all_begin##suffix, flags | COLLECTIVE, count_type, INDIVIDUAL,              \
                word##_all_end)                                                                     \
-    NEXT_BEGIN(word##_ordered_begin##suffix, manner | COLLECTIVE, count_type, SHARED,              \
+    NEXT_BEGIN(word##_ordered_begin##suffix, flags | COLLECTIVE, count_type, SHARED,              \
                word##_ordered_end)
 
 DIRECTION(read, READ, int, )

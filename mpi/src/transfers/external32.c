@@ -1,4 +1,4 @@
-/* external32.c - elements between memory and external32, the portable representation of MPI.
+/* external32.c - conversion between memory and external32, the portable representation of MPI.
  *
  * Data is big-endian; integers have the sizes of the standard's table, floating-point numbers the
  * formats of IEEE 754. MPI_Pack_external is not used: Open MPI 4.1 gives wrong sizes, and MPICH 4.0
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Place of a conversion in the two memories. */
+/* Position of a conversion in its source and target. */
 typedef struct cursor {
     const char *source;
     char *target;
@@ -17,7 +17,7 @@ typedef struct cursor {
     int encodes;
 } cursor_t;
 
-/* Kinds of elements. Those of other kinds have equal sizes in both, and only their bytes turn. */
+/* Kinds of elements. TURNED: only the order of bytes differs. */
 enum kind { TURNED, SIGNED, UNSIGNED, LONG_REAL };
 
 static enum kind kind_of(MPI_Datatype basic, int *parts)

@@ -1,8 +1,8 @@
-/* generalized_requests.c - non-blocking transfers as generalized requests of MPI.
+/* generalized_requests.c - nonblocking transfers as generalized requests of MPI.
  *
- * Transfers progress by themselves in the library, but MPI must be told of their ends, and it may
- * be told only by a call of the program. So the calls that wait for and test requests come here
- * while there are requests of ours. They end ours as they can, and leave everything else to MPI. */
+ * Transfers make progress in the library. Their requests must be completed by MPI_Grequest_complete, during
+ * a call of the program. So the calls that wait for and test requests come here while such requests
+ * exist. They complete the requests of transfers that have ended, and leave the others to MPI. */
 #include "../errors/errors.h"
 #include "transfers.h"
 
@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <time.h>
 
-int requests_under_way;
+int requests_pending;
 
 /* Request of the program. */
 typedef struct pending {
     MPI_Request request;
     open_file_t *file;
-    transfer_t *transfer; /* NULL once it has ended and MPI knows */
+    transfer_t *transfer; /* NULL once the request is complete */
     int code;
     uint64_t bytes;
-    int is_orphan; /* freed by the program */
+    int is_freed; /* by the program */
     struct pending *next;
 } pending_t;
 
@@ -52,7 +52,7 @@ static int release(void *state)
     for (pending_t **link = &pendings; *link; link = &(*link)->next)
         if (*link == state) {
             *link = (*link)->next;
-            __atomic_sub_fetch(&requests_under_way, 1, __ATOMIC_RELEASE);
+            __atomic_sub_fetch(&requests_pending, 1, __ATOMIC_RELEASE);
             break;
         }
     pthread_mutex_unlock(&lock);
@@ -63,7 +63,7 @@ static int release(void *state)
 static int cancel(void *state, int is_complete)
 {
     (void)state, (void)is_complete;
-    return MPI_SUCCESS; /* transfers go on */
+    return MPI_SUCCESS; /* transfers are not cancelled */
 }
 
 int request_make(open_file_t *file, transfer_t *transfer, MPI_Request *request)
@@ -86,7 +86,7 @@ int request_make(open_file_t *file, transfer_t *transfer, MPI_Request *request)
     pthread_mutex_lock(&lock);
     pending->next = pendings;
     pendings = pending;
-    __atomic_add_fetch(&requests_under_way, 1, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&requests_pending, 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
     return MPI_SUCCESS;
 }
@@ -98,13 +98,13 @@ static pending_t *find(MPI_Request request)
         return NULL;
     pthread_mutex_lock(&lock);
     for (pending_t *one = pendings; one && !found; one = one->next)
-        if (one->request == request && !one->is_orphan)
+        if (one->request == request && !one->is_freed)
             found = one;
     pthread_mutex_unlock(&lock);
     return found;
 }
 
-/* Waits for the transfer and tells MPI. */
+/* Waits for the transfer, and completes its request. */
 static void complete(pending_t *pending)
 {
     if (!pending->transfer)
@@ -126,18 +126,18 @@ void requests_end(open_file_t *file)
         pending_t *found = NULL;
         pthread_mutex_lock(&lock);
         for (pending_t *one = pendings; one && !found; one = one->next)
-            if (one->file == file && (one->transfer || one->is_orphan))
+            if (one->file == file && (one->transfer || one->is_freed))
                 found = one;
         pthread_mutex_unlock(&lock);
         if (!found)
             break;
         MPI_Request request = found->request;
-        int is_orphan = found->is_orphan;
+        int is_freed = found->is_freed;
         complete(found);
-        if (is_orphan)
+        if (is_freed)
             REAL(Wait, wait_t)(&request, MPI_STATUS_IGNORE);
     }
-    /* Programs may still wait for the others; their file has no handler any more. */
+    /* Programs may still wait for the other requests, without the error handler of the file. */
     pthread_mutex_lock(&lock);
     for (pending_t *one = pendings; one; one = one->next)
         if (one->file == file)
@@ -147,12 +147,12 @@ void requests_end(open_file_t *file)
 
 /* ---- Several requests ---------------------------------------------------------------------- */
 
-/* Requests of an array, as they were before MPI has freed some of them. */
+/* Requests of an array, before MPI frees some of them. */
 typedef struct batch {
-    int count, ours, others; /* ours and others: requests that are not null */
-    int has_collective;      /* one of ours waits for other members */
+    int count, ours, others; /* requests of transfers, and other requests that are not null */
+    int has_collective;      /* 1 when one of the transfers waits for other members */
     struct entry {
-        pending_t *pending; /* NULL for requests of others */
+        pending_t *pending; /* NULL for other requests */
         open_file_t *file;
     } *entries;
 } batch_t;
@@ -208,21 +208,21 @@ static void pause_for(const batch_t *batch, unsigned *turns)
         free(operations);
         return;
     }
-    /* Messages progress only in calls of MPI. */
+    /* Messages make progress only during calls of MPI. */
     if (++*turns > 16) {
         long ns = *turns < 64 ? 20000 : 200000;
         nanosleep(&(struct timespec){0, ns}, NULL);
     }
 }
 
-/* Code of the request that has ended, reported to the error handler of its file. */
+/* Code of a request that has ended. Calls the error handler of its file. */
 static int result(const batch_t *batch, const int *codes, int index)
 {
     return fail(batch->entries[index].file, codes[index]);
 }
 
-/* Enters codes of our requests into the statuses of a call for several ones. `index_of` names the
- * requests that the statuses belong to, NULL: all in order. */
+/* Enters the codes of transfers into the statuses of a call for several requests. `index_of`: requests of
+ * the statuses; NULL for all in order. */
 static int results(const batch_t *batch, const int *codes, int count, const int *index_of,
                    MPI_Status *statuses, int code)
 {
@@ -390,8 +390,8 @@ static int call_request_free(MPI_Request *request)
     pending_t *pending = find(*request);
     if (!pending)
         return REAL(Request_free, free_t)(request);
-    /* MPI would free what its end is told to; the file frees it as it is closed. */
-    pending->is_orphan = 1;
+    /* MPI would free the request before the transfer completes it. Closing the file frees it. */
+    pending->is_freed = 1;
     *request = MPI_REQUEST_NULL;
     return MPI_SUCCESS;
 }

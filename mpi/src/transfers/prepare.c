@@ -5,14 +5,14 @@
 static int check(const open_file_t *file, const access_t *access)
 {
     if (file->is_view_refused)
-        return wrong(MPI_ERR_IO, access->call, "the view that was last given to the file was refused",
-                     "give the file a view that is accepted; see the error of MPI_File_set_view");
+        return wrong(MPI_ERR_IO, access->call, "the last MPI_File_set_view of this file has failed",
+                     "set a valid view; see the error of MPI_File_set_view");
     if (access->count < 0)
-        return wrong(MPI_ERR_COUNT, access->call, "the count is negative", "give a count from 0 on");
-    if (access->manner & WRITE && file->amode & MPI_MODE_RDONLY)
+        return wrong(MPI_ERR_COUNT, access->call, "the count is negative", "give a count of 0 or more");
+    if (access->flags & WRITE && file->amode & MPI_MODE_RDONLY)
         return wrong(MPI_ERR_READ_ONLY, access->call, "the file was opened with MPI_MODE_RDONLY",
                      "open it with MPI_MODE_RDWR or MPI_MODE_WRONLY");
-    if (!(access->manner & WRITE) && file->amode & MPI_MODE_WRONLY)
+    if (!(access->flags & WRITE) && file->amode & MPI_MODE_WRONLY)
         return wrong(MPI_ERR_ACCESS, access->call, "the file was opened with MPI_MODE_WRONLY",
                      "open it with MPI_MODE_RDWR or MPI_MODE_RDONLY");
     return MPI_SUCCESS;
@@ -27,7 +27,7 @@ static int compute_lengths(const open_file_t *file, access_t *access)
     if (file->view.representation == EXTERNAL32) {
         layout_t *external = NULL;
         if (layout_decode(access->type, EXTERNAL32, &external))
-            return wrong(MPI_ERR_CONVERSION, access->call, "external32 has no form of a datatype",
+            return wrong(MPI_ERR_CONVERSION, access->call, "a datatype has no representation in external32",
                          "use the native representation, or other datatypes");
         in_file = layout_facts(external).bytes;
         layout_release(external);
@@ -38,7 +38,7 @@ static int compute_lengths(const open_file_t *file, access_t *access)
                      "give a smaller count");
     uint64_t etype_bytes = file->view.etype_bytes, bytes = access->file_bytes;
     if (etype_bytes ? bytes % etype_bytes : bytes)
-        return wrong(MPI_ERR_TYPE, access->call, "the access does not consist of whole etypes",
+        return wrong(MPI_ERR_TYPE, access->call, "the access is not a whole number of etypes",
                      "build the datatype from the etype of the view");
     access->etypes = etype_bytes ? bytes / etype_bytes : 0;
     return MPI_SUCCESS;

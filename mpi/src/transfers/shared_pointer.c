@@ -1,7 +1,7 @@
 /* shared_pointer.c - the shared file pointer, a counter at the servers.
  *
- * Ordered calls are collective: members take their places behind one another by a prefix sum, and
- * the last member moves the counter for all of them. */
+ * Ordered calls are collective. A prefix sum gives each member its place behind those of lower ranks, and
+ * the last member moves the counter for all. */
 #include "../errors/errors.h"
 #include "transfers.h"
 
@@ -15,30 +15,29 @@ static int take(open_file_t *file, const access_t *access, int code, uint64_t *f
     return code;
 }
 
-/* Takes the places of all members from the shared file pointer, in the order of their ranks. A
- * member with an earlier error takes none. */
+/* Takes the etypes of all members from the shared file pointer, in the order of ranks. */
 static int take_ordered(open_file_t *file, const access_t *access, int code, uint64_t *first)
 {
     uint64_t mine = code == MPI_SUCCESS ? access->etypes : 0, end = mine, start = 0;
-    long told[2] = {0, MPI_SUCCESS};
+    long taken[2] = {0, MPI_SUCCESS};
     int last = file->size - 1;
     file->has_moved_shared = 1;
-    int met = file->size > 1 ? members_sum(file, access->call, mine, &end) : MPI_SUCCESS;
-    if (met == MPI_SUCCESS && file->rank == last) {
+    int result = file->size > 1 ? members_scan(file, access->call, mine, &end) : MPI_SUCCESS;
+    if (result == MPI_SUCCESS && file->rank == last) {
         if (unisono_counter_add(file->group, end, &start))
-            told[1] = class_of_failure(file, access->call);
-        told[0] = (long)start;
+            taken[1] = class_of_failure(file, access->call);
+        taken[0] = (long)start;
     }
-    if (met == MPI_SUCCESS && file->size > 1)
-        met = members_tell(file, told, 2, last);
-    if (met != MPI_SUCCESS)
-        return met;
-    *first = (uint64_t)told[0] + end - mine;
-    return code == MPI_SUCCESS ? (int)told[1] : code;
+    if (result == MPI_SUCCESS && file->size > 1)
+        result = members_broadcast(file, taken, 2, last);
+    if (result != MPI_SUCCESS)
+        return result;
+    *first = (uint64_t)taken[0] + end - mine;
+    return code == MPI_SUCCESS ? (int)taken[1] : code;
 }
 
 int shared_take(open_file_t *file, const access_t *access, int code, uint64_t *first)
 {
-    return access->manner & COLLECTIVE ? take_ordered(file, access, code, first)
-                                       : take(file, access, code, first);
+    return access->flags & COLLECTIVE ? take_ordered(file, access, code, first)
+                                      : take(file, access, code, first);
 }

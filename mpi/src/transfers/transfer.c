@@ -1,10 +1,10 @@
-/* transfer.c - the life of one transfer: from an access of MPI to a part, a started call of the
- * library, and its end.
+/* transfer.c - the life of one transfer: from a prepared access to a part, a call of the library, and its
+ * end.
  *
- * Memory goes to the library as it is, by a nested description, and is packed only when the
- * description would not be compact or when the data must be converted. A read beyond the end of the
- * file fails as a whole in the library, at every member; each then transfers what is there by itself,
- * because members may notice at different times, between other collective calls. */
+ * The library gets the memory where it is, described by nested strides. Memory is packed only when the
+ * description would not be compact, or when the data is converted. A read beyond the end of the file fails
+ * as a whole in the library, a collective one at every member. Each member then reads the data before the
+ * end by itself, because members learn of the failure at different times, between other collective calls. */
 #include "../errors/errors.h"
 #include "transfers.h"
 
@@ -16,28 +16,28 @@ struct transfer {
     open_file_t *file;
     access_t access;
     int code;
-    layout_t *layout;      /* of the file: that of the view as the transfer began */
-    uint64_t displacement; /* of the view */
+    layout_t *layout;      /* of the filetype of the view when the transfer began */
+    uint64_t displacement; /* of that view */
     enum representation representation;
-    uint64_t first, bytes; /* data of the view */
-    char *packed;          /* memory that the library transfers in place of the buffer, or NULL */
-    unisono_op_t *op;      /* NULL when nothing is under way */
+    uint64_t first, bytes; /* range in the data of the view */
+    char *packed;          /* memory that the library transfers instead of the buffer, or NULL */
+    unisono_op_t *op;      /* NULL when no call of the library is active */
     unisono_lock_t *lock;  /* of atomic mode */
     int attempts;
     uint64_t moved; /* bytes of the file */
 };
 
-/* Times that a read beyond the end is begun, while others change the size of the file. */
+/* Times that a read beyond the end is begun again, while others change the size of the file. */
 enum { ATTEMPTS_MAX = 8 };
 
 static int is_write(const transfer_t *transfer)
 {
-    return transfer->access.manner & WRITE;
+    return transfer->access.flags & WRITE;
 }
 
 static int is_collective(const transfer_t *transfer)
 {
-    return transfer->access.manner & COLLECTIVE;
+    return transfer->access.flags & COLLECTIVE;
 }
 
 static int failure(transfer_t *transfer)
@@ -59,12 +59,12 @@ static int convert_out(transfer_t *transfer)
     return code;
 }
 
-/* Gives the transfer a packed memory, which has the data of a write. */
+/* Makes the packed memory of a transfer; packs the data of a write. */
 static int pack(transfer_t *transfer)
 {
     transfer->packed = malloc(transfer->bytes);
     if (!transfer->packed)
-        return wrong(MPI_ERR_NO_MEM, transfer->access.call, "memory to pack the data is short",
+        return wrong(MPI_ERR_NO_MEM, transfer->access.call, "not enough memory to pack the data",
                      "free memory, or transfer less at a time");
     if (!is_write(transfer))
         return MPI_SUCCESS;
@@ -75,7 +75,7 @@ static int pack(transfer_t *transfer)
     return MPI_SUCCESS;
 }
 
-/* Brings data that was read into the buffer; gives its bytes there. */
+/* Unpacks data that was read into the buffer; gives its number of bytes there. */
 static int unpack(transfer_t *transfer, uint64_t *memory_bytes)
 {
     const access_t *access = &transfer->access;
@@ -97,15 +97,15 @@ static int unpack(transfer_t *transfer, uint64_t *memory_bytes)
 
 /* ---- Parts --------------------------------------------------------------------------------- */
 
-/* Memory that a call of the library transfers. */
+/* Part and memory of a call of the library. */
 typedef struct part_memory {
     unisono_part_t *part;
     char *start;
     uint64_t bytes;
 } part_memory_t;
 
-/* Describes the data [first, first + bytes) of the view, whose memory begins `skipped` bytes behind
- * the start of the packed data. Returns 0 or a negative errno. */
+/* Describes `bytes` bytes of a transfer, which begin `skipped` bytes after its first. Returns 0 or a
+ * negative errno. */
 static int describe(const transfer_t *transfer, uint64_t skipped, uint64_t bytes,
                     part_memory_t *memory)
 {
@@ -125,7 +125,7 @@ static int describe(const transfer_t *transfer, uint64_t skipped, uint64_t bytes
     return unisono_part_memory_bytes(memory->part, &memory->bytes);
 }
 
-/* 1 when the description of the buffer must be avoided by packing. */
+/* 1 when the buffer must be packed, because its description would not be compact or valid. */
 static int must_pack(const transfer_t *transfer)
 {
     if (!transfer->bytes)
@@ -141,7 +141,7 @@ static int must_pack(const transfer_t *transfer)
     return !layout_is_simple(transfer->layout, transfer->access.memory);
 }
 
-/* Cuts a read before its first byte that lies behind the end of the file. */
+/* Ends a read before its first byte that lies at or behind the end of the file. */
 static int clip(transfer_t *transfer)
 {
     uint64_t size = 0, displacement = transfer->displacement;
@@ -154,25 +154,25 @@ static int clip(transfer_t *transfer)
     return MPI_SUCCESS;
 }
 
-/* ---- Long lists ---------------------------------------------------------------------------- */
+/* ---- Chunks --------------------------------------------------------------------------------- */
 
-/* True for a failure to describe a transfer that its portions do not have: too many pieces, or too
- * many of a read that has bytes of the file several times. */
-static int portions_help(const transfer_t *transfer, int error)
+/* True when a transfer cannot be described as a whole, but in chunks: it has too many pieces, or it is a
+ * read with too many bytes of the file that occur several times. */
+static int chunks_help(const transfer_t *transfer, int error)
 {
     return error == -E2BIG || (error == -EINVAL && !is_write(transfer));
 }
 
 static int undescribable(const transfer_t *transfer)
 {
-    return wrong(MPI_ERR_ARG, transfer->access.call, "the access reaches beyond byte 2^62",
-                 "correct the view, the offset and the count");
+    return wrong(MPI_ERR_ARG, transfer->access.call, "the access extends beyond byte 2^62",
+                 "correct the view, the offset or the count");
 }
 
-/* Transfers data whose description is not possible, in portions and without the group. */
-static int transfer_in_portions(transfer_t *transfer)
+/* Transfers data that cannot be described as a whole: in chunks, and without the group. */
+static int transfer_in_chunks(transfer_t *transfer)
 {
-    uint64_t portion = transfer->bytes / 2 + 1;
+    uint64_t chunk = transfer->bytes / 2 + 1;
     unisono_file_t *file = transfer->file->file;
     if (!is_write(transfer)) {
         int code = clip(transfer);
@@ -180,11 +180,11 @@ static int transfer_in_portions(transfer_t *transfer)
             return code;
     }
     for (uint64_t done = 0; done < transfer->bytes;) {
-        uint64_t bytes = transfer->bytes - done < portion ? transfer->bytes - done : portion;
+        uint64_t bytes = transfer->bytes - done < chunk ? transfer->bytes - done : chunk;
         part_memory_t memory = {0};
         int error = describe(transfer, done, bytes, &memory);
-        if (portions_help(transfer, error) && portion > 1) {
-            portion /= 2;
+        if (chunks_help(transfer, error) && chunk > 1) {
+            chunk /= 2;
             continue;
         }
         if (error)
@@ -204,7 +204,7 @@ static int transfer_in_portions(transfer_t *transfer)
 
 /* ---- Beginning ----------------------------------------------------------------------------- */
 
-/* Joins a collective call, or starts a call of this process alone. */
+/* Joins a collective call, or starts an independent one. */
 static int start(transfer_t *transfer, const part_memory_t *memory)
 {
     open_file_t *file = transfer->file;
@@ -236,7 +236,7 @@ static int start_empty(transfer_t *transfer)
     return code;
 }
 
-/* Starts a transfer of contiguous bytes of the file by this process alone. */
+/* Starts an independent transfer of contiguous bytes of the file. */
 static int start_contiguous(transfer_t *transfer, uint64_t offset)
 {
     unisono_file_t *file = transfer->file->file;
@@ -247,8 +247,8 @@ static int start_contiguous(transfer_t *transfer, uint64_t offset)
     return error ? failure(transfer) : MPI_SUCCESS;
 }
 
-/* 1 when memory and file are contiguous, as all of a dense view and a record of another one are;
- * gives the offset in the file. */
+/* 1 when the data is contiguous in memory and file: in a dense view, or inside one block of another view.
+ * Gives the offset in the file. */
 static int is_contiguous(const transfer_t *transfer, uint64_t *offset)
 {
     const layout_t *layout = transfer->layout;
@@ -266,7 +266,7 @@ static int is_contiguous(const transfer_t *transfer, uint64_t *offset)
     return last - first == transfer->bytes - 1;
 }
 
-/* Describes the memory of a call, packing it when its own description would be too long. */
+/* Describes a transfer. Packs its memory when the description would be too long otherwise. */
 static int describe_all(transfer_t *transfer, part_memory_t *memory)
 {
     int error = describe(transfer, 0, transfer->bytes, memory);
@@ -276,12 +276,12 @@ static int describe_all(transfer_t *transfer, part_memory_t *memory)
             return code;
         error = describe(transfer, 0, transfer->bytes, memory);
     }
-    if (portions_help(transfer, error))
-        return transfer_in_portions(transfer);
+    if (chunks_help(transfer, error))
+        return transfer_in_chunks(transfer);
     return error ? undescribable(transfer) : MPI_SUCCESS;
 }
 
-/* Begins, or begins again, what the transfer is to move. */
+/* Begins to move the data of a transfer, also when it is begun again. */
 static int launch(transfer_t *transfer)
 {
     if (!is_collective(transfer)) {
@@ -297,14 +297,14 @@ static int launch(transfer_t *transfer)
         code = start(transfer, &memory);
         unisono_part_free(memory.part);
     } else if (is_collective(transfer)) {
-        /* Everything is done, or has failed: others must not wait. */
+        /* The transfer has ended in chunks, or has failed. Other members must not wait. */
         int joined = start_empty(transfer);
         code = code == MPI_SUCCESS ? joined : code;
     }
     return code;
 }
 
-/* Locks the bytes of an access in atomic mode. */
+/* Locks the range of an access, in atomic mode. */
 static int lock_bytes(transfer_t *transfer)
 {
     if (!transfer->bytes)
@@ -317,7 +317,7 @@ static int lock_bytes(transfer_t *transfer)
     return MPI_SUCCESS;
 }
 
-/* Checks that the view has a place in the file for each byte. */
+/* Checks that each byte has a place in the file, and a place of its own in a write. */
 static int check_places(transfer_t *transfer)
 {
     const int call = transfer->access.call;
@@ -326,19 +326,19 @@ static int check_places(transfer_t *transfer)
     if (!layout_facts(transfer->layout).bytes) {
         if (is_write(transfer))
             return wrong(MPI_ERR_IO, call, "the view of this process has no data",
-                         "write nothing here, or give a filetype that has data");
+                         "write 0 elements here, or set a filetype with data");
         transfer->bytes = 0; /* as at the end of a file */
     }
     if (!is_write(transfer))
         return MPI_SUCCESS;
     int repeats = layout_repeats(transfer->layout, transfer->first, transfer->bytes);
     if (repeats < 0)
-        return wrong(MPI_ERR_NO_MEM, call, "memory to check the view is short",
+        return wrong(MPI_ERR_NO_MEM, call, "not enough memory to check the view",
                      "free memory, or transfer less at a time");
     return !repeats ? MPI_SUCCESS
-                    : wrong(MPI_ERR_IO, call, "the access writes a byte of the file twice: its "
+                    : wrong(MPI_ERR_IO, call, "the access writes a byte of the file twice: "
                             "repetitions of the filetype overlap",
-                            "give the filetype a larger extent, or write fewer of its repetitions");
+                            "use a filetype with a larger extent, or write fewer repetitions of it");
 }
 
 /* Finds where the data begins in the view, and packs it if need be. */
@@ -353,7 +353,7 @@ static int place(transfer_t *transfer, uint64_t offset)
     return code == MPI_SUCCESS && must_pack(transfer) ? pack(transfer) : code;
 }
 
-/* True for a call after which all of its data is with the disks. */
+/* True for a call that ends when all of its data is on the disks. */
 static int is_directed(const transfer_t *transfer)
 {
     int strategy = transfer->file->options.strategy;
@@ -379,7 +379,7 @@ transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t o
     transfer->representation = file->view.representation;
     transfer->code = code == MPI_SUCCESS ? place(transfer, offset) : code;
     if (is_atomic || file->is_independent)
-        transfer->access.manner &= ~COLLECTIVE;
+        transfer->access.flags &= ~COLLECTIVE;
     if (is_write(transfer) && !is_directed(transfer))
         file->has_unreported = 1;
     pthread_mutex_unlock(&file->lock);
@@ -388,18 +388,19 @@ transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t o
     if (transfer->code == MPI_SUCCESS)
         transfer->code = launch(transfer);
     else if (is_collective(transfer))
-        start_empty(transfer); /* others must not wait; the earlier code is that of the call */
-    /* A lock must not be held until a program waits: others may wait for it before. */
+        start_empty(transfer); /* other members must not wait; the call has the earlier code */
+    /* The lock is released at once. The program may wait for this transfer only after another process,
+     * which needs the lock, has gone on. */
     if (transfer->lock)
         finish(transfer);
     return transfer;
 }
 
-/* Microseconds between calls of MPI while a process waits for others. */
+/* Microseconds between calls of MPI while a process waits for other members. */
 enum { PROGRESS_US = 1000 };
 
-/* Waits for the end of a collective call. It ends when all members have joined, of which one may
- * wait for a message of this process before: MPI sends it only in calls of MPI. */
+/* Waits for the end of a collective call, which needs all members. A member may join only after it has
+ * received a message of this process, and MPI makes progress with messages only during calls of MPI. */
 static void wait_for_members(const transfer_t *transfer)
 {
     int ended = 0, is_there;
@@ -415,7 +416,8 @@ int transfer_waits_for_members(const transfer_t *transfer)
 
 /* ---- End ----------------------------------------------------------------------------------- */
 
-/* Takes the result of the call that has ended; begins a read beyond the end of the file again. */
+/* Waits for the call of the library, and takes its result. Begins a read beyond the end of the file
+ * again. */
 static void take_result(transfer_t *transfer)
 {
     if (transfer_waits_for_members(transfer))
@@ -434,7 +436,7 @@ static void take_result(transfer_t *transfer)
             transfer->code = failure(transfer);
         return;
     }
-    transfer->access.manner &= ~COLLECTIVE;
+    transfer->access.flags &= ~COLLECTIVE;
     if (!is_write(transfer))
         transfer->code = clip(transfer);
     if (transfer->code == MPI_SUCCESS)

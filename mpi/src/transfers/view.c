@@ -1,4 +1,4 @@
-/* view.c - views: the data of a file that a process sees, and file pointers counted in it. */
+/* view.c - file views, and file pointers, which count etypes of the view. */
 #include "../errors/errors.h"
 #include "transfers.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- Datatypes in memory ------------------------------------------------------------------- */
 
-/* Layouts are attributes of their datatypes, so that MPI frees them with these. */
+/* Layouts are attributes of their datatypes, so that MPI frees both together. */
 static int layout_key = MPI_KEYVAL_INVALID;
 static pthread_once_t layout_key_once = PTHREAD_ONCE_INIT;
 
@@ -30,18 +30,18 @@ static void make_layout_key(void)
 static int undecodable(int call, int error)
 {
     if (error == -ENOMEM)
-        return wrong(MPI_ERR_NO_MEM, call, "memory for a datatype is short", "free memory");
+        return wrong(MPI_ERR_NO_MEM, call, "not enough memory for a datatype", "free memory");
     if (error == -E2BIG)
-        return wrong(MPI_ERR_TYPE, call, "a datatype has more than 512 constructors in one another",
+        return wrong(MPI_ERR_TYPE, call, "a datatype has more than 512 nested constructors",
                      "build the datatype with fewer levels");
     if (error == -EOVERFLOW)
-        return wrong(MPI_ERR_TYPE, call, "a datatype reaches beyond 2^62 bytes",
+        return wrong(MPI_ERR_TYPE, call, "a datatype extends beyond 2^62 bytes",
                      "correct its extent and its displacements");
     return wrong(MPI_ERR_TYPE, call, "a datatype is null or not committed",
                  "call MPI_Type_commit before the datatype is used");
 }
 
-/* 1 when a datatype may be used in a transfer. MPI tells it only to a call that would use it. */
+/* 1 when a datatype is committed. MPI checks that only in a call that would use the datatype. */
 static int is_committed(const open_file_t *file, MPI_Datatype type)
 {
     static char nothing;
@@ -54,7 +54,7 @@ int layout_of(const open_file_t *file, int call, MPI_Datatype type, layout_t **l
     *layout = NULL;
     if (type == MPI_DATATYPE_NULL)
         return undecodable(call, -EINVAL);
-    /* A key ends with the last session, and nothing tells it: without MPI_Init there is none. */
+    /* A key is lost when the last session ends, without notice: only programs with MPI_Init have one. */
     if (file->is_in_world)
         pthread_once(&layout_key_once, make_layout_key);
     const int has_key = file->is_in_world && layout_key != MPI_KEYVAL_INVALID;
@@ -121,9 +121,8 @@ uint64_t view_etypes_before(const view_t *view, uint64_t offset)
     return bytes == UINT64_MAX ? UINT64_MAX : bytes / size + !!(bytes % size);
 }
 
-/* Checks what libraries demand of a filetype: an etype or a filetype may be without data, and
- * repetitions may overlap, of which a program often uses only one. Classes of errors are those of
- * ROMIO. */
+/* Checks a filetype as other libraries do. An etype or a filetype may have no data, and repetitions of a
+ * filetype may overlap, because programs often use only one. Error classes are those of ROMIO. */
 static int check_filetype(const open_file_t *file, const view_t *view)
 {
     const int call = CALL_File_set_view;
@@ -132,40 +131,40 @@ static int check_filetype(const open_file_t *file, const view_t *view)
     if (!facts.bytes)
         return MPI_SUCCESS;
     if (view->etype_bytes && facts.bytes % view->etype_bytes)
-        return wrong(MPI_ERR_ARG, call, "the filetype does not consist of whole etypes",
+        return wrong(MPI_ERR_ARG, call, "the filetype is not a whole number of etypes",
                      "build the filetype from the etype");
     if (facts.true_start < 0)
         return wrong(MPI_ERR_IO, call, "the filetype has data at a negative displacement",
-                     "move the filetype, and reduce the displacement of the view");
+                     "move its data to 0 or more, and reduce the displacement of the view");
     if (!facts.is_ordered || facts.extent < 0)
-        return wrong(MPI_ERR_IO, call, "the displacements of the filetype go backwards",
-                     "order the blocks of the filetype by their displacements");
+        return wrong(MPI_ERR_IO, call, "the displacements of the filetype decrease",
+                     "sort the blocks of the filetype by their displacements");
     if (!facts.is_ascending && may_write)
-        return wrong(MPI_ERR_IO, call, "blocks of the filetype overlap in a file for writing",
+        return wrong(MPI_ERR_IO, call, "blocks of the filetype overlap, and the file is open for writing",
                      "move the blocks apart, or open the file with MPI_MODE_RDONLY");
     return MPI_SUCCESS;
 }
 
-/* Byte of the file at which the shared file pointer of a sequential file stands. All members have
- * left earlier calls that move it, and none has begun a later one. */
+/* Byte of the file at the shared file pointer of a sequential file. Earlier calls that move the pointer
+ * have ended at all members, and no later one has begun. */
 static int current_displacement(open_file_t *file, MPI_Offset *displacement)
 {
     const int call = CALL_File_set_view;
     uint64_t shared = 0;
-    long told[2] = {0, MPI_SUCCESS};
+    long result[2] = {0, MPI_SUCCESS};
     int code = agree(file, call, MPI_SUCCESS);
     if (code == MPI_SUCCESS && !file->rank) {
         if (unisono_counter_get(file->group, &shared))
-            told[1] = class_of_failure(file, call);
-        told[0] = (long)shared;
+            result[1] = class_of_failure(file, call);
+        result[0] = (long)shared;
     }
     if (code == MPI_SUCCESS && file->size > 1)
-        code = members_tell(file, told, 2, 0);
+        code = members_broadcast(file, result, 2, 0);
     const view_t *view = &file->view;
     *displacement = (MPI_Offset)(view->displacement
                                  + layout_file_offset(view->layout,
-                                                      (uint64_t)told[0] * view->etype_bytes));
-    return code == MPI_SUCCESS ? (int)told[1] : code;
+                                                      (uint64_t)result[0] * view->etype_bytes));
+    return code == MPI_SUCCESS ? (int)result[1] : code;
 }
 
 static int make_view(const open_file_t *file, MPI_Offset displacement, MPI_Datatype etype,
@@ -174,14 +173,14 @@ static int make_view(const open_file_t *file, MPI_Offset displacement, MPI_Datat
     const int call = CALL_File_set_view;
     if (displacement < 0)
         return wrong(MPI_ERR_ARG, call, "the displacement is negative",
-                     "MPI_DISPLACEMENT_CURRENT is for files opened with MPI_MODE_SEQUENTIAL");
+                     "give 0 or more; MPI_DISPLACEMENT_CURRENT needs MPI_MODE_SEQUENTIAL");
     if (etype == MPI_DATATYPE_NULL || filetype == MPI_DATATYPE_NULL || !is_committed(file, etype)
         || !is_committed(file, filetype))
         return undecodable(call, -EINVAL);
     if (!representation || (strcmp(representation, "native") && strcmp(representation, "internal")
                             && strcmp(representation, "external32")))
-        return wrong(MPI_ERR_UNSUPPORTED_DATAREP, call, "there is no such data representation",
-                     "native, internal and external32 are known");
+        return wrong(MPI_ERR_UNSUPPORTED_DATAREP, call, "the data representation is unknown",
+                     "give native, internal or external32");
     view->displacement = (uint64_t)displacement;
     view->representation = strcmp(representation, "external32") ? NATIVE : EXTERNAL32;
     layout_t *etype_layout = NULL;
@@ -198,9 +197,9 @@ static int make_view(const open_file_t *file, MPI_Offset displacement, MPI_Datat
     return code == MPI_SUCCESS ? keep_type(filetype, &view->filetype) : code;
 }
 
-/* Code on which members agree, which also demands equal representations of them, and equal etypes of
- * those whose etypes have data. Sets file->has_moved_shared when any member has moved the shared
- * file pointer. */
+/* Code on which the members agree. They must have the same data representation, and the same etype size
+ * where etypes have data. Sets file->has_moved_shared when any member has moved the shared file
+ * pointer. */
 static int agree_on_view(open_file_t *file, const view_t *view, int code)
 {
     long size = (long)view->etype_bytes, representation = (long)view->representation;
@@ -208,16 +207,16 @@ static int agree_on_view(open_file_t *file, const view_t *view, int code)
                     file->has_moved_shared};
     long all[6];
     if (file->size > 1) {
-        int met = members_greatest(file, CALL_File_set_view, mine, all, 6);
-        if (met != MPI_SUCCESS)
-            return met;
+        int result = members_maximum(file, CALL_File_set_view, mine, all, 6);
+        if (result != MPI_SUCCESS)
+            return result;
         code = (int)all[0];
         file->has_moved_shared = (int)all[5];
         if (code == MPI_SUCCESS && ((all[1] && all[1] != -all[2]) || all[3] != -all[4])) {
             if (!file->rank)
                 wrong(MPI_ERR_NOT_SAME, CALL_File_set_view,
-                      "processes give etypes of different sizes, or different representations",
-                      "give the same etype and representation at every process");
+                      "the processes gave etypes of different sizes, or different data "
+                      "representations", "give the same etype and representation on every process");
             return MPI_ERR_NOT_SAME;
         }
     }
@@ -246,7 +245,7 @@ static int set_view(MPI_File handle, MPI_Offset displacement, MPI_Datatype etype
         return fail(NULL, MPI_ERR_FILE);
     MPI_Offset current = displacement;
     int code = MPI_SUCCESS;
-    /* Members of a sequential file always meet here: one of them may give another displacement. */
+    /* Collective on a sequential file in any case: only some members may give the current displacement. */
     if (file->amode & MPI_MODE_SEQUENTIAL)
         code = current_displacement(file, &current);
     if (displacement != MPI_DISPLACEMENT_CURRENT)
@@ -330,21 +329,21 @@ static int seek_target(open_file_t *file, int call, MPI_Offset offset, int whenc
             return class_of_failure(file, call);
         base = view_etypes_before(&file->view, bytes);
         if (base > INT64_MAX)
-            return wrong(MPI_ERR_ARG, call, "the data of the view has no end: its filetype repeats "
-                         "in one place", "give a filetype whose extent is not 0");
+            return wrong(MPI_ERR_ARG, call, "the view has no end: its filetype has the extent 0",
+                         "set a filetype with a positive extent");
     } else if (whence != MPI_SEEK_SET) {
-        return wrong(MPI_ERR_ARG, call, "the third argument is none of the three that are known",
+        return wrong(MPI_ERR_ARG, call, "the argument whence is invalid",
                      "give MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END");
     }
     int64_t sum;
     if (__builtin_add_overflow((int64_t)base, (int64_t)offset, &sum) || sum < 0)
         return wrong(MPI_ERR_ARG, call, "the position lies before the start of the view",
-                     "give an offset that leads to a position from 0 on");
+                     "give an offset that leads to a position of 0 or more");
     *target = (uint64_t)sum;
     return MPI_SUCCESS;
 }
 
-/* Code for a call about positions, which a file that is read or written in sequence has not. */
+/* Code for a call about positions, which a sequential file does not have. */
 static int check_seekable(const open_file_t *file, int call)
 {
     if (file->amode & MPI_MODE_SEQUENTIAL)
@@ -366,7 +365,7 @@ static int get_byte_offset(MPI_File handle, MPI_Offset offset, MPI_Offset *byte)
     if (offset < 0 || (view->etype_bytes && offset > INT64_MAX / (int64_t)view->etype_bytes))
         return fail(file, wrong(MPI_ERR_ARG, CALL_File_get_byte_offset,
                                 "the offset is negative, or too large",
-                                "give a number of etypes from 0 to 2^63 bytes"));
+                                "give a number of etypes that is 0 or more, and less than 2^63 bytes"));
     pthread_mutex_lock(&file->lock);
     *byte = (MPI_Offset)(view->displacement
                          + layout_file_offset(view->layout, (uint64_t)offset * view->etype_bytes));
@@ -410,7 +409,7 @@ static int seek_shared(MPI_File handle, MPI_Offset offset, int whence)
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
     int code = check_seekable(file, call);
-    /* The first meeting: all have left earlier calls with the shared pointer. */
+    /* After this all members have ended earlier calls with the shared file pointer. */
     code = agree(file, call, code);
     if (code == MPI_SUCCESS && file->rank == 0) {
         if (unisono_counter_get(file->group, &current))
