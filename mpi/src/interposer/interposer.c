@@ -10,6 +10,7 @@
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "interposer.h"
 #include "../process/names.h"
+#include "../process/words.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -134,28 +135,8 @@ int goes_to_back(long *name)
     return 0;
 }
 
-typedef int call_1(long);
-typedef int call_2(long, long);
-typedef int call_3(long, long, long);
-typedef int call_4(long, long, long, long);
-typedef int call_5(long, long, long, long, long);
-typedef int call_6(long, long, long, long, long, long);
-
-#define TAKE_1 long a
-#define TAKE_2 long a, long b
-#define TAKE_3 long a, long b, long c
-#define TAKE_4 long a, long b, long c, long d
-#define TAKE_5 long a, long b, long c, long d, long e
-#define TAKE_6 long a, long b, long c, long d, long e, long f
-#define GIVE_1 a
-#define GIVE_2 a, b
-#define GIVE_3 a, b, c
-#define GIVE_4 a, b, c, d
-#define GIVE_5 a, b, c, d, e
-#define GIVE_6 a, b, c, d, e, f
-
-#define OURS(n, name) ((call_##n *)needed()->functions[CALL_##name])(GIVE_##n)
-#define REAL(n, name) ((call_##n *)must_be_real(CALL_##name))(GIVE_##n)
+#define OURS(n, name) THROUGH(n, needed()->functions[CALL_##name])
+#define REAL(n, name) THROUGH(n, must_be_real(CALL_##name))
 
 /* Defines a function under both of its names. */
 #define DEFINE(n, name, is_taken)                                                                  \
@@ -210,7 +191,7 @@ static function_t *small(int call, const long *words)
     function_t *found = is_taken ? NULL : real(CALL_##name);                                       \
     if (is_taken)                                                                                  \
         return OURS(n, name);                                                                      \
-    return ((call_##n *)(found ? found : small(CALL_##name, (const long[]){GIVE_##n})))(GIVE_##n)
+    return THROUGH(n, found ? found : small(CALL_##name, (const long[]){GIVE_##n}))
 
 #define NAME_CALL(n, name)
 #define FILE_CALL(n, name) DEFINE(n, name, takes(is_ours(a)))

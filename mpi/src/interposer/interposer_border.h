@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Changes with this header and interposed_functions.def. */
-enum { BORDER_VERSION = 3 };
+/* Changes with this header, interposed_functions.def and accesses.def. */
+enum { BORDER_VERSION = 4 };
 
 /* Numbers of the functions, such as CALL_File_open. */
 enum {

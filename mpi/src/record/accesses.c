@@ -2,8 +2,14 @@
  * pointers and views. Memory counts as packed. */
 #include "recording.h"
 
-enum { READ = UNISONO_TRACE_READ, WRITES = UNISONO_TRACE_WRITE };
-enum { ALL = UNISONO_TRACE_IS_COLLECTIVE };
+/* Flags of an access. */
+enum {
+    READ = UNISONO_TRACE_READ,
+    WRITE = UNISONO_TRACE_WRITE,
+    ALL = UNISONO_TRACE_IS_COLLECTIVE,
+    READ_ALL = READ | ALL,
+    WRITE_ALL = WRITE | ALL
+};
 
 /* Positioning of a call. */
 enum pointer { EXPLICIT, INDIVIDUAL, SHARED, ORDERED };
@@ -138,7 +144,7 @@ static void write_transfer(access_t *access, uint32_t number)
         find_shared(access);
     }
     unisono_part_t *part = part_of(access);
-    WRITE(transfer, clock_times(), access->file->number, access->flags, part, number);
+    WRITE_EVENT(transfer, clock_times(), access->file->number, access->flags, part, number);
     if (part)
         unisono_part_free(part);
 }
@@ -157,7 +163,7 @@ static int ended(access_t *access, int code, const MPI_Status *status)
 {
     if (!is_made(access, code))
         return code;
-    if (!code && !(access->flags & WRITES) && access->file->representation == NATIVE) {
+    if (!code && !(access->flags & WRITE) && access->file->representation == NATIVE) {
         uint64_t found = status_bytes(status, access->bytes);
         access->bytes = found < access->bytes ? found : access->bytes;
     }
@@ -193,7 +199,7 @@ static int split_ended(MPI_File handle, int code)
     if (!file || !file->has_split)
         return code;
     file->has_split = 0;
-    WRITE(wait, clock_times(), &file->split, 1);
+    WRITE_EVENT(wait, clock_times(), &file->split, 1);
     number_return(file->split);
     return code;
 }
@@ -201,52 +207,52 @@ static int split_ended(MPI_File handle, int code)
 /* ---- Calls --------------------------------------------------------------------------------- */
 
 #define DATA(count_type) void *buffer, count_type count, MPI_Datatype type
-#define ACCESS(flags, pointer, offset) begin(handle, flags, pointer, offset, count, type)
+#define BEGIN(bits, pointer, offset) begin(handle, bits, pointer, offset, count, type)
 
-/* Defines one call: with an offset, or by a file pointer. */
-#define AT(name, flags, count_type)                                                               \
+/* Forms of the table: each defines one call. */
+#define AT(name, bits, count_type, pointer)                                                        \
     static int call_File_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),              \
                                 MPI_Status *status)                                                \
     {                                                                                              \
         MPI_Status own = {0}, *used = status == MPI_STATUS_IGNORE ? &own : status;                 \
-        access_t access = ACCESS(flags, EXPLICIT, offset);                                        \
+        access_t access = BEGIN(bits, pointer, offset);                                            \
         int code = RUN(File_##name, handle, offset, buffer, count, type, used);                    \
         return ended(&access, code, used);                                                         \
     }
-#define IAT(name, flags, count_type)                                                              \
+#define IAT(name, bits, count_type, pointer)                                                       \
     static int call_File_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),              \
                                 MPI_Request *request)                                              \
     {                                                                                              \
-        access_t access = ACCESS(flags, EXPLICIT, offset);                                        \
+        access_t access = BEGIN(bits, pointer, offset);                                            \
         int code = RUN(File_##name, handle, offset, buffer, count, type, request);                 \
         return begun(&access, code, request);                                                      \
     }
-#define AT_BEGIN(name, flags, count_type)                                                         \
+#define AT_BEGIN(name, bits, count_type, pointer)                                                  \
     static int call_File_##name(MPI_File handle, MPI_Offset offset, DATA(count_type))              \
     {                                                                                              \
-        access_t access = ACCESS(flags, EXPLICIT, offset);                                        \
+        access_t access = BEGIN(bits, pointer, offset);                                            \
         int code = RUN(File_##name, handle, offset, buffer, count, type);                          \
         return split_begun(&access, code);                                                         \
     }
-#define NEXT(name, flags, count_type, pointer)                                                    \
+#define NEXT(name, bits, count_type, pointer)                                                      \
     static int call_File_##name(MPI_File handle, DATA(count_type), MPI_Status *status)             \
     {                                                                                              \
         MPI_Status own = {0}, *used = status == MPI_STATUS_IGNORE ? &own : status;                 \
-        access_t access = ACCESS(flags, pointer, 0);                                              \
+        access_t access = BEGIN(bits, pointer, 0);                                                 \
         int code = RUN(File_##name, handle, buffer, count, type, used);                            \
         return ended(&access, code, used);                                                         \
     }
-#define INEXT(name, flags, count_type, pointer)                                                   \
+#define INEXT(name, bits, count_type, pointer)                                                     \
     static int call_File_##name(MPI_File handle, DATA(count_type), MPI_Request *request)           \
     {                                                                                              \
-        access_t access = ACCESS(flags, pointer, 0);                                              \
+        access_t access = BEGIN(bits, pointer, 0);                                                 \
         int code = RUN(File_##name, handle, buffer, count, type, request);                         \
         return begun(&access, code, request);                                                      \
     }
-#define NEXT_BEGIN(name, flags, count_type, pointer)                                              \
+#define NEXT_BEGIN(name, bits, count_type, pointer)                                                \
     static int call_File_##name(MPI_File handle, DATA(count_type))                                 \
     {                                                                                              \
-        access_t access = ACCESS(flags, pointer, 0);                                              \
+        access_t access = BEGIN(bits, pointer, 0);                                                 \
         int code = RUN(File_##name, handle, buffer, count, type);                                  \
         return split_begun(&access, code);                                                         \
     }
@@ -257,63 +263,23 @@ static int split_ended(MPI_File handle, int code)
         return split_ended(handle, code);                                                          \
     }
 
-/* Defines the calls of one direction and one kind of count. */
-#define DIRECTION(word, flags, count_type, suffix)                                                \
-    AT(word##_at##suffix, flags, count_type)                                                      \
-    AT(word##_at_all##suffix, flags | ALL, count_type)                                            \
-    IAT(i##word##_at##suffix, flags, count_type)                                                  \
-    IAT(i##word##_at_all##suffix, flags | ALL, count_type)                                        \
-    AT_BEGIN(word##_at_all_begin##suffix, flags | ALL, count_type)                                \
-    NEXT(word##suffix, flags, count_type, INDIVIDUAL)                                             \
-    NEXT(word##_all##suffix, flags | ALL, count_type, INDIVIDUAL)                                 \
-    NEXT(word##_shared##suffix, flags, count_type, SHARED)                                        \
-    NEXT(word##_ordered##suffix, flags | ALL, count_type, ORDERED)                                \
-    INEXT(i##word##suffix, flags, count_type, INDIVIDUAL)                                         \
-    INEXT(i##word##_all##suffix, flags | ALL, count_type, INDIVIDUAL)                             \
-    INEXT(i##word##_shared##suffix, flags, count_type, SHARED)                                    \
-    NEXT_BEGIN(word##_all_begin##suffix, flags | ALL, count_type, INDIVIDUAL)                     \
-    NEXT_BEGIN(word##_ordered_begin##suffix, flags | ALL, count_type, ORDERED)
-
-DIRECTION(read, READ, int, )
-DIRECTION(write, WRITES, int, )
-DIRECTION(read, READ, MPI_Count, _c)
-DIRECTION(write, WRITES, MPI_Count, _c)
-END(read_at_all_end)
-END(write_at_all_end)
-END(read_all_end)
-END(write_all_end)
-END(read_ordered_end)
-END(write_ordered_end)
-
-#define ENTER_ONE(name) ENTER(File_##name)
-#define ENTER_DIRECTION(word, suffix)                                                              \
-    do {                                                                                           \
-        ENTER_ONE(word##_at##suffix);                                                              \
-        ENTER_ONE(word##_at_all##suffix);                                                          \
-        ENTER_ONE(i##word##_at##suffix);                                                           \
-        ENTER_ONE(i##word##_at_all##suffix);                                                       \
-        ENTER_ONE(word##_at_all_begin##suffix);                                                    \
-        ENTER_ONE(word##suffix);                                                                   \
-        ENTER_ONE(word##_all##suffix);                                                             \
-        ENTER_ONE(word##_shared##suffix);                                                          \
-        ENTER_ONE(word##_ordered##suffix);                                                         \
-        ENTER_ONE(i##word##suffix);                                                                \
-        ENTER_ONE(i##word##_all##suffix);                                                          \
-        ENTER_ONE(i##word##_shared##suffix);                                                       \
-        ENTER_ONE(word##_all_begin##suffix);                                                       \
-        ENTER_ONE(word##_ordered_begin##suffix);                                                   \
-    } while (0)
+#define ACCESS(n, name, letters, form, bits, pointer)                                              \
+    form(name, bits, int, pointer)                                                                 \
+    form(name##_c, bits, MPI_Count, pointer)
+#define SPLIT_ACCESS(n, name, letters, form, bits, pointer)                                        \
+    form(name##_begin, bits, int, pointer)                                                         \
+    form(name##_begin_c, bits, MPI_Count, pointer)                                                 \
+    END(name##_end)
+#include "../accesses.def"
 
 void accesses_enter(function_t **functions)
 {
-    ENTER_DIRECTION(read, );
-    ENTER_DIRECTION(write, );
-    ENTER_DIRECTION(read, _c);
-    ENTER_DIRECTION(write, _c);
-    ENTER_ONE(read_at_all_end);
-    ENTER_ONE(write_at_all_end);
-    ENTER_ONE(read_all_end);
-    ENTER_ONE(write_all_end);
-    ENTER_ONE(read_ordered_end);
-    ENTER_ONE(write_ordered_end);
+#define ACCESS(n, name, letters, form, bits, pointer)                                              \
+    ENTER(File_##name);                                                                            \
+    ENTER(File_##name##_c);
+#define SPLIT_ACCESS(n, name, letters, form, bits, pointer)                                        \
+    ENTER(File_##name##_begin);                                                                    \
+    ENTER(File_##name##_begin_c);                                                                  \
+    ENTER(File_##name##_end);
+#include "../accesses.def"
 }

@@ -52,7 +52,7 @@ static void write_collective(const communicator_t *communicator,
                              enum unisono_trace_collective kind, int root, uint64_t bytes,
                              uint32_t number)
 {
-    WRITE(collective, clock_times(), kind, communicator->number,
+    WRITE_EVENT(collective, clock_times(), kind, communicator->number,
           root < 0 ? 0 : world_rank(communicator, root), bytes, number);
 }
 

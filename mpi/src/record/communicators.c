@@ -72,7 +72,7 @@ static uint32_t number_of(const communicator_t *communicator)
 {
     int64_t number = 0;
     if (communicator->members)
-        number = WRITE(communicator, communicator->members, (size_t)communicator->size);
+        number = WRITE_EVENT(communicator, communicator->members, (size_t)communicator->size);
     return number < 0 ? 0 : (uint32_t)number;
 }
 

@@ -66,7 +66,7 @@ static void write_wait(int depends_on_timing)
         return;
     if (depends_on_timing)
         clock_depends();
-    WRITE(wait, clock_times(), scratch.numbers, ended_count);
+    WRITE_EVENT(wait, clock_times(), scratch.numbers, ended_count);
 }
 
 static int copy_words(int count, const MPI_Request *requests)

@@ -73,10 +73,10 @@ static int call_File_open(MPI_Comm comm, const char *name, int amode, MPI_Info i
     file_t *file = file_new(*handle, communicator, name, amode);
     if (!file)
         return code;
-    file->number = (uint32_t)WRITE(file, file->name);
+    file->number = (uint32_t)WRITE_EVENT(file, file->name);
     int creates = amode & MPI_MODE_CREATE ? UNISONO_TRACE_CREATES : 0;
     int is_fresh = creates && !bytes ? UNISONO_TRACE_IS_FRESH : 0;
-    WRITE(open, clock_times(), file->number, communicator->number, creates | is_fresh, bytes);
+    WRITE_EVENT(open, clock_times(), file->number, communicator->number, creates | is_fresh, bytes);
     return code;
 }
 
@@ -86,9 +86,9 @@ static int call_File_close(MPI_File *handle)
     int code = RUN(File_close, handle);
     if (!file)
         return code;
-    WRITE(close, clock_times(), file->number);
+    WRITE_EVENT(close, clock_times(), file->number);
     if (file->amode & MPI_MODE_DELETE_ON_CLOSE && !file->members->rank)
-        WRITE(delete, clock_times(), file->name);
+        WRITE_EVENT(delete, clock_times(), file->name);
     file_free(file);
     return code;
 }
@@ -98,7 +98,7 @@ static int call_File_delete(const char *name, MPI_Info info)
     int code = RUN(File_delete, name, info);
     char *deleted = code ? NULL : name_in_trace(name);
     if (deleted)
-        WRITE(delete, clock_times(), deleted);
+        WRITE_EVENT(delete, clock_times(), deleted);
     free(deleted);
     return code;
 }
@@ -187,7 +187,7 @@ static int call_File_sync(MPI_File handle)
     int code = RUN(File_sync, handle);
     const file_t *file = file_of(handle);
     if (!code && file)
-        WRITE(sync, clock_times(), file->number);
+        WRITE_EVENT(sync, clock_times(), file->number);
     return code;
 }
 
@@ -196,7 +196,7 @@ static int call_File_set_size(MPI_File handle, MPI_Offset bytes)
     int code = RUN(File_set_size, handle, bytes);
     const file_t *file = file_of(handle);
     if (!code && file)
-        WRITE(set_size, clock_times(), file->number, (uint64_t)bytes, 0);
+        WRITE_EVENT(set_size, clock_times(), file->number, (uint64_t)bytes, 0);
     return code;
 }
 
@@ -205,7 +205,7 @@ static int call_File_preallocate(MPI_File handle, MPI_Offset bytes)
     int code = RUN(File_preallocate, handle, bytes);
     const file_t *file = file_of(handle);
     if (!code && file)
-        WRITE(set_size, clock_times(), file->number, (uint64_t)bytes, 1);
+        WRITE_EVENT(set_size, clock_times(), file->number, (uint64_t)bytes, 1);
     return code;
 }
 
@@ -214,7 +214,7 @@ static int call_File_get_size(MPI_File handle, MPI_Offset *bytes)
     int code = RUN(File_get_size, handle, bytes);
     const file_t *file = file_of(handle);
     if (!code && file)
-        WRITE(get_size, clock_times(), file->number);
+        WRITE_EVENT(get_size, clock_times(), file->number);
     return code;
 }
 

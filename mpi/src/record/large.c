@@ -3,7 +3,7 @@
 #include "large.h"
 
 #include "recorder_border.h"
-#include "words.h"
+#include "../process/words.h"
 
 #include <limits.h>
 #include <stdint.h>

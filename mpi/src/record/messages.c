@@ -32,7 +32,7 @@ uint64_t status_bytes(const MPI_Status *status, uint64_t otherwise)
 static void write_send(const communicator_t *communicator, envelope_t to, uint64_t bytes,
                        int is_synchronous, uint32_t number)
 {
-    WRITE(send, clock_times(), communicator->number, world_rank(communicator, to.peer), to.tag,
+    WRITE_EVENT(send, clock_times(), communicator->number, world_rank(communicator, to.peer), to.tag,
           bytes, is_synchronous, number);
 }
 
@@ -45,7 +45,7 @@ static void write_receive_begin(const request_t *request)
     int is_any_peer = from.peer == MPI_ANY_SOURCE, is_any_tag = from.tag == MPI_ANY_TAG;
     if (is_any_peer || is_any_tag)
         clock_depends();
-    WRITE(receive, clock_times(), communicator->number,
+    WRITE_EVENT(receive, clock_times(), communicator->number,
           is_any_peer ? UINT32_MAX : world_rank(communicator, from.peer),
           is_any_tag ? UNISONO_TRACE_NO_MESSAGE_TAG : from.tag, request->bytes, request->number);
 }
@@ -60,7 +60,7 @@ void received(const request_t *request, const MPI_Status *status)
 {
     if (!has_source(request->communicator, status))
         return;
-    WRITE(received, request->number, world_rank(request->communicator, status->MPI_SOURCE),
+    WRITE_EVENT(received, request->number, world_rank(request->communicator, status->MPI_SOURCE),
           status->MPI_TAG, status_bytes(status, request->bytes));
 }
 
@@ -77,7 +77,7 @@ static void write_receive(const communicator_t *communicator, envelope_t from, u
     if (!has_source(communicator, status))
         return;
     note_wildcards(from);
-    WRITE(receive, clock_times(), communicator->number,
+    WRITE_EVENT(receive, clock_times(), communicator->number,
           world_rank(communicator, status->MPI_SOURCE), status->MPI_TAG,
           status_bytes(status, bytes_max), UNISONO_TRACE_NO_REQUEST);
 }
@@ -188,7 +188,7 @@ static void exchanged(uint64_t sent_bytes, envelope_t to, uint64_t bytes_max, en
         write_send(communicator, to, sent_bytes, 0, number);
     write_receive(communicator, from, bytes_max, status);
     if (has_send)
-        WRITE(wait, clock_times(), &number, 1);
+        WRITE_EVENT(wait, clock_times(), &number, 1);
     if (has_send)
         number_return(number);
 }
@@ -283,7 +283,7 @@ static void message_found(MPI_Message message, envelope_t from, MPI_Comm comm,
     request->number = number_take();
     table_add(&found_messages, &request->entry, WORD(message));
     note_wildcards(from);
-    WRITE(receive, clock_times(), communicator->number,
+    WRITE_EVENT(receive, clock_times(), communicator->number,
           world_rank(communicator, status->MPI_SOURCE), status->MPI_TAG, status_bytes(status, 0),
           request->number);
 }
@@ -333,7 +333,7 @@ static uint32_t message_take(uint64_t word)
         int code = RUN(name, buffer, count, type, message, status);                                \
         uint32_t number = message_take(word);                                                      \
         if (number != UNISONO_TRACE_NO_REQUEST) {                                         \
-            WRITE(wait, clock_times(), &number, 1);                                                 \
+            WRITE_EVENT(wait, clock_times(), &number, 1);                                                 \
             number_return(number);                                                                 \
         }                                                                                          \
         return code;                                                                               \

@@ -21,7 +21,7 @@ static int begin(void)
 
 static void write_begin(void)
 {
-    WRITE(begin, clock_times());
+    WRITE_EVENT(begin, clock_times());
 }
 
 static int call_Init(int *count, char ***words)
@@ -44,7 +44,7 @@ static int call_Finalize(void)
 {
     requests_finish();
     int code = RUN(Finalize);
-    WRITE(end, clock_times());
+    WRITE_EVENT(end, clock_times());
     has_ended = 1;
     stream_end();
     return code;

@@ -9,7 +9,7 @@
  * same registers, and where each argument on the stack has a word of its own. */
 #include "recorder_border.h"
 #include "large.h"
-#include "words.h"
+#include "../process/words.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* Changes with this header and recorded_functions.def. */
-enum { RECORD_VERSION = 1 };
+/* Changes with this header, recorded_functions.def and accesses.def. */
+enum { RECORD_VERSION = 2 };
 
 /* Numbers of the functions, such as CALL_Send. */
 enum {

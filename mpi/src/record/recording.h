@@ -67,7 +67,7 @@ void stream_discard(void); /* forgets the trace, which belongs to another proces
 
 /* Calls a function of the trace, such as unisono_trace_send, unless the recording has ended; ends it
  * when the function fails. Gives its result. */
-#define WRITE(name, ...) (trace ? written(unisono_trace_##name(trace, __VA_ARGS__)) : -1)
+#define WRITE_EVENT(name, ...) (trace ? written(unisono_trace_##name(trace, __VA_ARGS__)) : -1)
 int64_t written(int64_t result);
 
 /* Ends the recording for a reason. */

@@ -103,7 +103,7 @@ void requests_finish(void)
 {
     for (size_t i = 0; i < abandoned.count; i += FINISHED_AT_A_TIME) {
         size_t rest = abandoned.count - i;
-        WRITE(wait, clock_times(), abandoned.values + i,
+        WRITE_EVENT(wait, clock_times(), abandoned.values + i,
               rest < FINISHED_AT_A_TIME ? rest : FINISHED_AT_A_TIME);
     }
     abandoned.count = 0;

@@ -4,7 +4,7 @@
 #include "transfers.h"
 
 /* Positioning of a call. */
-enum pointer { EXPLICIT, INDIVIDUAL, SHARED };
+enum pointer { EXPLICIT, INDIVIDUAL, SHARED, ORDERED = SHARED };
 
 /* Code for a call that the mode of the file forbids. */
 static int check_pointer(const open_file_t *file, int call, MPI_Offset offset)
@@ -123,42 +123,42 @@ static int split_end(MPI_File handle, int call, MPI_Status *status)
     return fail(file, code);
 }
 
-#define ACCESS(name, bits)                                                                         \
+#define GIVEN(name, bits)                                                                          \
     &(access_t){.call = CALL_File_##name, .flags = bits, .buffer = buffer, .count = count, .type = type}
 #define DATA(count_type) void *buffer, count_type count, MPI_Datatype type
 
-/* Defines one call: with an offset, or by a file pointer. */
-#define AT(name, flags, count_type)                                                               \
+/* Forms of the table: each defines one call. */
+#define AT(name, bits, count_type, pointer)                                                        \
     static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),                   \
                            MPI_Status *status)                                                     \
     {                                                                                              \
-        return blocking(handle, ACCESS(name, flags), EXPLICIT, offset, status);                   \
+        return blocking(handle, GIVEN(name, bits), pointer, offset, status);                       \
     }
-#define IAT(name, flags, count_type)                                                              \
+#define IAT(name, bits, count_type, pointer)                                                       \
     static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type),                   \
                            MPI_Request *request)                                                   \
     {                                                                                              \
-        return nonblocking(handle, ACCESS(name, flags), EXPLICIT, offset, request);               \
+        return nonblocking(handle, GIVEN(name, bits), pointer, offset, request);                   \
     }
-#define AT_BEGIN(name, flags, count_type, end)                                                    \
+#define AT_BEGIN(name, bits, count_type, pointer, end)                                             \
     static int call_##name(MPI_File handle, MPI_Offset offset, DATA(count_type))                   \
     {                                                                                              \
-        return split_begin(handle, ACCESS(name, flags), EXPLICIT, offset, CALL_File_##end);       \
+        return split_begin(handle, GIVEN(name, bits), pointer, offset, CALL_File_##end);           \
     }
-#define NEXT(name, flags, count_type, pointer)                                                    \
+#define NEXT(name, bits, count_type, pointer)                                                      \
     static int call_##name(MPI_File handle, DATA(count_type), MPI_Status *status)                  \
     {                                                                                              \
-        return blocking(handle, ACCESS(name, flags), pointer, 0, status);                         \
+        return blocking(handle, GIVEN(name, bits), pointer, 0, status);                            \
     }
-#define INEXT(name, flags, count_type, pointer)                                                   \
+#define INEXT(name, bits, count_type, pointer)                                                     \
     static int call_##name(MPI_File handle, DATA(count_type), MPI_Request *request)                \
     {                                                                                              \
-        return nonblocking(handle, ACCESS(name, flags), pointer, 0, request);                     \
+        return nonblocking(handle, GIVEN(name, bits), pointer, 0, request);                        \
     }
-#define NEXT_BEGIN(name, flags, count_type, pointer, end)                                         \
+#define NEXT_BEGIN(name, bits, count_type, pointer, end)                                           \
     static int call_##name(MPI_File handle, DATA(count_type))                                      \
     {                                                                                              \
-        return split_begin(handle, ACCESS(name, flags), pointer, 0, CALL_File_##end);             \
+        return split_begin(handle, GIVEN(name, bits), pointer, 0, CALL_File_##end);                \
     }
 #define END(name)                                                                                  \
     static int call_##name(MPI_File handle, void *buffer, MPI_Status *status)                      \
@@ -167,65 +167,24 @@ static int split_end(MPI_File handle, int call, MPI_Status *status)
         return split_end(handle, CALL_File_##name, status);                                        \
     }
 
-/* Defines the calls of one direction and one kind of count. */
-#define DIRECTION(word, flags, count_type, suffix)                                                \
-    AT(word##_at##suffix, flags, count_type)                                                      \
-    AT(word##_at_all##suffix, flags | COLLECTIVE, count_type)                                     \
-    IAT(i##word##_at##suffix, flags, count_type)                                                  \
-    IAT(i##word##_at_all##suffix, flags | COLLECTIVE, count_type)                                 \
-    AT_BEGIN(word##_at_all_begin##suffix, flags | COLLECTIVE, count_type, word##_at_all_end)      \
-    NEXT(word##suffix, flags, count_type, INDIVIDUAL)                                             \
-    NEXT(word##_all##suffix, flags | COLLECTIVE, count_type, INDIVIDUAL)                          \
-    NEXT(word##_shared##suffix, flags, count_type, SHARED)                                        \
-    NEXT(word##_ordered##suffix, flags | COLLECTIVE, count_type, SHARED)                          \
-    INEXT(i##word##suffix, flags, count_type, INDIVIDUAL)                                         \
-    INEXT(i##word##_all##suffix, flags | COLLECTIVE, count_type, INDIVIDUAL)                      \
-    INEXT(i##word##_shared##suffix, flags, count_type, SHARED)                                    \
-    NEXT_BEGIN(word##_all_begin##suffix, flags | COLLECTIVE, count_type, INDIVIDUAL,              \
-               word##_all_end)                                                                     \
-    NEXT_BEGIN(word##_ordered_begin##suffix, flags | COLLECTIVE, count_type, SHARED,              \
-               word##_ordered_end)
-
-DIRECTION(read, READ, int, )
-DIRECTION(write, WRITE, int, )
-DIRECTION(read, READ, MPI_Count, _c)
-DIRECTION(write, WRITE, MPI_Count, _c)
-END(read_at_all_end)
-END(write_at_all_end)
-END(read_all_end)
-END(write_all_end)
-END(read_ordered_end)
-END(write_ordered_end)
-
-#define ENTER_ONE(name) ENTER(File_##name, call_##name)
-#define ENTER_DIRECTION(word, suffix)                                                              \
-    do {                                                                                           \
-        ENTER_ONE(word##_at##suffix);                                                              \
-        ENTER_ONE(word##_at_all##suffix);                                                          \
-        ENTER_ONE(i##word##_at##suffix);                                                           \
-        ENTER_ONE(i##word##_at_all##suffix);                                                       \
-        ENTER_ONE(word##_at_all_begin##suffix);                                                    \
-        ENTER_ONE(word##suffix);                                                                   \
-        ENTER_ONE(word##_all##suffix);                                                             \
-        ENTER_ONE(word##_shared##suffix);                                                          \
-        ENTER_ONE(word##_ordered##suffix);                                                         \
-        ENTER_ONE(i##word##suffix);                                                                \
-        ENTER_ONE(i##word##_all##suffix);                                                          \
-        ENTER_ONE(i##word##_shared##suffix);                                                       \
-        ENTER_ONE(word##_all_begin##suffix);                                                       \
-        ENTER_ONE(word##_ordered_begin##suffix);                                                   \
-    } while (0)
+#define ACCESS(n, name, letters, form, bits, pointer)                                              \
+    form(name, bits, int, pointer)                                                                 \
+    form(name##_c, bits, MPI_Count, pointer)
+#define SPLIT_ACCESS(n, name, letters, form, bits, pointer)                                        \
+    form(name##_begin, bits, int, pointer, name##_end)                                             \
+    form(name##_begin_c, bits, MPI_Count, pointer, name##_end)                                     \
+    END(name##_end)
+#include "../accesses.def"
 
 void access_enter(function_t **functions)
 {
-    ENTER_DIRECTION(read, );
-    ENTER_DIRECTION(write, );
-    ENTER_DIRECTION(read, _c);
-    ENTER_DIRECTION(write, _c);
-    ENTER_ONE(read_at_all_end);
-    ENTER_ONE(write_at_all_end);
-    ENTER_ONE(read_all_end);
-    ENTER_ONE(write_all_end);
-    ENTER_ONE(read_ordered_end);
-    ENTER_ONE(write_ordered_end);
+#define ENTER_ONE(name) ENTER(File_##name, call_##name)
+#define ACCESS(n, name, letters, form, bits, pointer)                                              \
+    ENTER_ONE(name);                                                                               \
+    ENTER_ONE(name##_c);
+#define SPLIT_ACCESS(n, name, letters, form, bits, pointer)                                        \
+    ENTER_ONE(name##_begin);                                                                       \
+    ENTER_ONE(name##_begin_c);                                                                     \
+    ENTER_ONE(name##_end);
+#include "../accesses.def"
 }

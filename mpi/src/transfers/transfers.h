@@ -24,7 +24,13 @@ void view_enter(function_t **functions);
 /* ---- Transfers (prepare.c, transfer.c) ----------------------------------------------------- */
 
 /* Flags of an access. */
-enum { READ = 0, WRITE = 1, COLLECTIVE = 2 };
+enum {
+    READ = 0,
+    WRITE = 1,
+    COLLECTIVE = 2,
+    READ_ALL = READ | COLLECTIVE,
+    WRITE_ALL = WRITE | COLLECTIVE
+};
 
 /* Data that a call of a program names. */
 typedef struct access {

@@ -1,6 +1,6 @@
 /* words.h - functions of MPI as functions of machine words. */
-#ifndef UNISONO_RECORD_WORDS_H
-#define UNISONO_RECORD_WORDS_H
+#ifndef UNISONO_MPI_WORDS_H
+#define UNISONO_MPI_WORDS_H
 
 typedef int call_0(void);
 typedef int call_1(long);
