@@ -51,7 +51,7 @@ const OTHER_CHECKS: &str = "\
 - **Disk.** [Tests](../crates/world-simulated/src/models/disk/mechanical/calibration.rs) compare the
   model with published throughputs of random and contiguous transfers.
 - **Network.** The papers' modelled network differs from an exact one by at most 5.4 %. So does
-  [ours](decisions/0014-two-forms-of-a-network.md), in each case of the
+  [ours](decisions/0039-modelled-and-exact-networks.md), in each case of the
   [tables](notebook/validation.md#exact-and-modelled-network) that
   `cargo run --release -p simulate --example networks` prints.
 - **Not compared yet.** The variants of Bagrodia, Docy and Kahn (SC'97), and the measurements of

@@ -42,7 +42,7 @@ impl Standing {
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Self::Calibration => {
-                "[constants](decisions/0012-costs-of-the-1994-machine.md) are fitted on these \
+                "[constants](decisions/0038-processor-costs-are-data.md) are fitted on these \
                  figures\n  or derived from them; agreement is weak evidence."
             }
             Self::Related => {

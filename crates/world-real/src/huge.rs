@@ -2,7 +2,7 @@
 //!
 //! A direct transfer needs one DMA segment for each physically contiguous piece of memory: a read
 //! of 1 MiB into ordinary pages has up to 256. Into a huge page it has one, and such reads are 1.4
-//! to 3 times as fast here (docs/decisions/0026).
+//! to 3 times as fast here (docs/decisions/0033).
 //!
 //! Invariant: a request for huge pages falls back to ordinary pages, without an error.
 #![allow(unsafe_code)]

@@ -58,7 +58,7 @@ mod tests {
         let twice = [index, ("docs/decisions/0001-a.md", ""), ("docs/decisions/0001-b.md", "")];
         assert_eq!(wrongs(&twice), ["the number 0001 is also that of 0001-a.md"]);
         assert_eq!(
-            wrongs(&[index, ("docs/decisions/0003-d.md", "")]),
+            wrongs(&[index, ("docs/decisions/9003-d.md", "")]),
             ["the decision is not in \
                                                                          the index"]
         );

@@ -45,7 +45,7 @@ fn check_page(tree: &Tree, page: &File) -> Vec<Finding> {
 }
 
 /// Returns the targets of `[text](target)` and `[label]: target` in a line, without code spans.
-fn targets(line: &str) -> Vec<&str> {
+pub(super) fn targets(line: &str) -> Vec<&str> {
     let mut targets = Vec::new();
     let is_definition = line.starts_with('[') && !line.starts_with("[^");
     if let Some((_, target)) = line.split_once("]: ").filter(|_| is_definition) {
@@ -73,20 +73,25 @@ fn is_line(fragment: &str) -> bool {
 
 /// True when `target`, as written on `page`, is a file or a folder of the tree.
 fn leads_somewhere(tree: &Tree, page: &str, target: &str) -> bool {
+    let Some(path) = resolve(page, target) else { return false };
+    let folder = format!("{path}/");
+    path.is_empty()
+        || tree.files.iter().any(|file| file.path == path || file.path.starts_with(&folder))
+}
+
+/// Returns the path from the root of the repository of `target`, as written on `page`; nothing
+/// when it is outside.
+pub(super) fn resolve(page: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
     for part in target.split('/') {
         match part {
             "" | "." => {}
-            ".." if parts.pop().is_none() => return false,
-            ".." => {}
+            ".." => drop(parts.pop()?),
             name => parts.push(name),
         }
     }
-    let path = parts.join("/");
-    let folder = format!("{path}/");
-    path.is_empty()
-        || tree.files.iter().any(|file| file.path == path || file.path.starts_with(&folder))
+    Some(parts.join("/"))
 }
 
 #[cfg(test)]

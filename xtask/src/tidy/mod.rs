@@ -20,6 +20,7 @@ mod length;
 mod links;
 mod machine_paths;
 mod metadata;
+mod superseded;
 mod tree;
 mod unfinished;
 mod unsafe_code;
@@ -30,7 +31,7 @@ use std::path::Path;
 use tree::{Finding, Tree};
 
 /// Rules about files.
-const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 16] = [
+const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 17] = [
     core_globals::check,
     core_std::check,
     decisions::check,
@@ -43,6 +44,7 @@ const FILE_RULES: [fn(&Tree) -> Vec<Finding>; 16] = [
     length::check,
     links::check,
     machine_paths::check,
+    superseded::check,
     unfinished::check,
     unsafe_code::check,
     unwrap::check,

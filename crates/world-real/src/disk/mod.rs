@@ -25,7 +25,7 @@
 //! - A lock on the directory gives it to one process at a time.
 //! - A request is served only while the directory that was opened is still the one at its path.
 //! - Bytes that do not match their checksum are never returned
-//!   ([0019](../../../../docs/decisions/0019-checksums-beside-the-data.md)).
+//!   ([0052](../../../../docs/decisions/0052-checksums-are-beside-the-data.md)).
 
 mod checksums;
 mod data;

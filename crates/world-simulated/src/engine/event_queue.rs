@@ -6,7 +6,7 @@
 //! value of that digit. When the front is empty, the lowest bucket becomes the front if it is
 //! short, and is dealt out to lower buckets if it is not. Both are passes over adjacent memory. A
 //! binary heap is as fast with thirty entries and ten times slower with 100,000 ([decision
-//! 15](../../../../docs/decisions/0015-a-radix-heap-for-events.md)).
+//! 35](../../../../docs/decisions/0035-a-radix-heap-for-timers.md)).
 //!
 //! Invariants:
 //!

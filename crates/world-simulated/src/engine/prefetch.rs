@@ -3,7 +3,7 @@
 //! The events of one instant belong to many nodes. The caches have lost nearly all that an event
 //! touches since the previous event of its node, so a simulation of thousands of nodes would wait
 //! for memory most of the time
-//! ([decision 27](../../../../docs/decisions/0027-events-are-foreseen.md)).
+//! ([decision 36](../../../../docs/decisions/0036-later-events-are-prefetched.md)).
 //! (This is no *lookahead* in the sense of parallel simulation.)
 //!
 //! Invariant: a prefetch changes neither events nor their instants.

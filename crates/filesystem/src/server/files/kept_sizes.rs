@@ -1,5 +1,5 @@
 //! Sizes of files that no data shows: of files that were cut, and of files that were grown without
-//! a write. They are on stable storage here until the catalogue has recorded them (decision 0025).
+//! a write. They are on stable storage here until the catalogue has recorded them (decision 0051).
 //!
 //! Invariants:
 //! - Every size in an answer is on stable storage.
