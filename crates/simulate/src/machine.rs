@@ -7,7 +7,7 @@ use crate::own_models::OwnModels;
 use filesystem::Costs;
 use filesystem::collective::Strategy;
 use interface::UserError;
-use units::Duration;
+use units::{Duration, KIB, MIB};
 use world_simulated::{
     LinkSpec, MessageCosts, NetworkSpec, ParameterValues, QueueKind, StartAngle,
 };
@@ -61,6 +61,19 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// Bytes of a block on this machine, unless a scenario says otherwise: 8 KiB as in the papers,
+    /// and 1 MiB on a cluster of today, which is the default of the servers. There a request has
+    /// costs of its own that blocks of 8 KiB would not pay back.
+    pub(crate) fn default_block_bytes(&self) -> u64 {
+        match self.preset {
+            MachineName::Cluster => MIB,
+            MachineName::Tr94
+            | MachineName::Tocs97
+            | MachineName::Ideal
+            | MachineName::ThisMachine => 8 * KIB,
+        }
+    }
+
     /// True if its parameters were measured on the machine that it describes.
     pub fn is_calibrated(&self) -> bool {
         self.calibrated_at > 0

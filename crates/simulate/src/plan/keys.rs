@@ -55,6 +55,7 @@ static TOP: [Key; 23] = [
             get: |plan| Some(plan.base.machine.preset.to_value()),
             set: |plan, value| {
                 plan.base.machine = Machine::of(ConvertValue::from_value(value)?);
+                plan.base.block_bytes = plan.base.machine.default_block_bytes();
                 Ok(())
             },
         },
@@ -153,7 +154,8 @@ static TOP: [Key; 23] = [
         "block",
         "--block",
         Kind::Size,
-        "Size of a block, the unit of striping and of disk requests, in bytes.",
+        "Size of a block, the unit of striping and of disk requests, in bytes. The machine cluster \
+         has 1MiB by default.",
         field!(base.block_bytes),
     ),
     case("order", "--order", Kind::Word(DiskOrder::WORDS), DiskOrder::HELP, field!(base.order)),
