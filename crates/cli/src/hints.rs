@@ -32,11 +32,11 @@ fn list(as_json: bool) -> Result<(), UserError> {
         let hints: Vec<Value> = HINTS.iter().map(row).collect();
         return present::json(&json!({ "schema": "unisono.hints/1", "hints": hints }));
     }
-    present::line("hint, in force for, values, meaning")?;
+    present::line(&format!("{:<23} {:<12} {}", "hint", "in force for", "meaning and values"))?;
     for hint in HINTS.iter().filter(|hint| hint.site != HintSite::Nowhere) {
-        present::line(&format!("{:<20} {:<12} {}", hint.name, hint.site.word(), hint.line))?;
+        present::line(&format!("{:<23} {:<12} {}", hint.name, hint.site.word(), hint.line))?;
         for values in broken(&hint.form.word()) {
-            present::line(&format!("{:<33} {values}", ""))?;
+            present::line(&format!("{:<36} {values}", ""))?;
         }
     }
     present::line("\nknown, but without effect, so rejected")?;
@@ -47,7 +47,7 @@ fn list(as_json: bool) -> Result<(), UserError> {
 }
 
 /// Columns for the values of a hint, in lines of 80.
-const VALUE_COLUMNS: usize = 46;
+const VALUE_COLUMNS: usize = 43;
 
 /// Breaks a list of values, with bars between them, into lines.
 fn broken(values: &str) -> Vec<String> {

@@ -118,7 +118,7 @@ fn show_directory(name: &str, defaults: &FileDefaults, as_json: bool) -> Result<
         (pool, []) => format!("{servers} out of {}", numbers(pool)),
         (_, map) => format!("servers {} and so on", numbers(map)),
     };
-    present::line(&format!("{name}/  a new file: blocks of {block}, on {place}"))?;
+    present::line(&format!("{name}/  a new file gets blocks of {block}, on {place}"))?;
     present::line(&format!("  {}", buffering_line(&defaults.buffering)))
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn show(arguments: &InstanceOnly) -> Result<(), UserError> {
     }
     present::line(&format!(
         "{:<8} {:<6} {:>10} {:>10} {:>10}  {:>4}  directory",
-        "server", "disk", "size", "used", "free", "used"
+        "server", "disk", "size", "used", "free", "use%"
     ))?;
     for ServerState { entry, status, .. } in &states {
         if status.is_err() {

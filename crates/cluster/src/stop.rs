@@ -56,7 +56,7 @@ pub struct Stopped {
 /// no start has left anything.
 pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
     if !instance.directory().exists() {
-        instance.read()?;
+        instance.read().map_err(nothing_to_stop)?;
     }
     instance.refuse_foreign()?;
     let _nobody_starts = lock(instance)?;
@@ -64,7 +64,7 @@ pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
         Ok(file) => file,
         Err(no_instance) => {
             return match end_leftovers(instance)? {
-                0 => Err(no_instance),
+                0 => Err(nothing_to_stop(no_instance)),
                 leftovers => {
                     Ok(Stopped { servers: Vec::new(), ended: 0, leftovers, gone: Vec::new() })
                 }
@@ -118,6 +118,12 @@ pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
     forget(instance)?;
     let ended = ending.len() + silent.len();
     Ok(Stopped { servers: file.servers, ended, leftovers, gone })
+}
+
+/// Says what an absent instance means to one who stops it: not that it has to be started.
+fn nothing_to_stop(no_instance: UserError) -> UserError {
+    let help = "nothing runs there, so nothing has to be stopped; --instance names another one";
+    UserError { help: help.to_owned(), ..no_instance }
 }
 
 /// Continues the servers and the supervisor, if they are processes of this machine. A signal may

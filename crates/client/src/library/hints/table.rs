@@ -95,7 +95,7 @@ use HintSite::{Collectives, NewFiles, Nowhere, Transfers};
 
 /// Every known hint, those with an effect first.
 pub const HINTS: &[Hint] = &[
-    row(METHOD, METHODS, Collectives, "transfer method; auto and ddio: disk-directed"),
+    row(METHOD, METHODS, Collectives, "transfer method; auto, ddio: disk-directed"),
     row(DISK_ORDER, ORDERS, Collectives, "order in which servers use their disks"),
     row(NODE_GROUP_SIZE, Number, Collectives, "members at a time; 0: one for each disk"),
     row(SYNC, Bool, Collectives, "collective writes end on stable storage"),
