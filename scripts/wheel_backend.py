@@ -24,7 +24,6 @@ def _stage() -> None:
     subprocess.run([ROOT / "scripts/install", "--prefix", installed], check=True, cwd=ROOT)
     (data / "data").mkdir(parents=True)
     shutil.move(installed / "bin", data / "scripts")
-    subprocess.run(["strip", data / "scripts" / "unisono"], check=True)
     for kind in ("lib", "include", "share"):
         shutil.move(installed / kind, data / "data" / kind)
     libraries = data / "data" / "lib"

@@ -10,6 +10,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use support::{Servers, all_declared, declared, done, is_built, package, profile, text};
 
+/// Largest size of the installed command: 30 MB. It had 115 MB with debug information.
+const INSTALLED_BYTES_MAX: u64 = 30_000_000;
+
 /// The command that installs below `directory`, but for the libraries of MPI, whose tests install
 /// them too.
 fn install(directory: &Path, words: &[&str]) -> Command {
@@ -166,6 +169,12 @@ fn packages_are_made_below_another_root() {
     done(install(Path::new("/usr"), &["--destdir", shown]));
     let flags = std::fs::read_to_string(root.path().join("usr/lib/pkgconfig/unisono.pc")).unwrap();
     assert!(flags.starts_with("prefix=/usr\n") && !flags.contains("rpath"), "{flags}");
+    let command = root.path().join("usr/bin/unisono");
+    let bytes = std::fs::metadata(&command).unwrap().len();
+    assert!(bytes < INSTALLED_BYTES_MAX, "the installed command has {bytes} bytes");
+    let sections = words("readelf", &["-SW"], &command);
+    let has_names = sections.iter().flatten().any(|word| word == ".symtab");
+    assert!(!has_names, "names of functions are stripped");
     for (words, cause) in [
         (&["--prefix", "here"][..], "not absolute"),
         (&["--prefix"], "takes a value"),
