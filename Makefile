@@ -42,7 +42,7 @@ setup:
 
 bench:
 	@scripts/setup build
-	@cargo run --release --package world-simulated --example engine_speed
+	@cargo bench --package world-simulated --bench engine_speed
 
 bench-mpi: setup
 	@cargo build --release --package cli --package c-api --package mpi
