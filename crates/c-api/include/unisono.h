@@ -44,11 +44,11 @@ extern "C" {
 /* ---- Version ------------------------------------------------------------------------------- */
 
 #define UNISONO_VERSION_MAJOR 0
-#define UNISONO_VERSION_MINOR 1
+#define UNISONO_VERSION_MINOR 2
 #define UNISONO_VERSION_PATCH 0
-#define UNISONO_VERSION "0.1.0"
+#define UNISONO_VERSION "0.2.0"
 
-/* Version of the library that runs, such as "0.1.0". Never fails. */
+/* Version of the library that runs, such as "0.2.0". Never fails. */
 const char *unisono_version(void);
 
 /* Version of the library that runs, as major * 65536 + minor * 256 + patch. Never fails. */

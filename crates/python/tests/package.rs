@@ -29,11 +29,11 @@ fn install(site: &Path) {
     let module = built().join("lib_native.so");
     assert!(module.exists(), "{} is built by cargo build --workspace --lib", module.display());
     std::fs::copy(module, package.join("_native.abi3.so")).unwrap();
-    let about = site.join("unisono-0.1.0.dist-info");
+    let about = site.join("unisono-0.2.0.dist-info");
     std::fs::create_dir(&about).unwrap();
     std::fs::write(
         about.join("METADATA"),
-        "Metadata-Version: 2.1\nName: unisono\nVersion: 0.1.0\n",
+        "Metadata-Version: 2.1\nName: unisono\nVersion: 0.2.0\n",
     )
     .unwrap();
     let project = std::fs::read_to_string(root().join("pyproject.toml")).unwrap();
