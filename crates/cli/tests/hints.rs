@@ -17,6 +17,19 @@ fn the_list_has_every_hint() {
 }
 
 #[test]
+fn the_page_has_every_hint_that_can_be_in_force() {
+    let page = include_str!("../../../docs/run.md");
+    let json = run(support::unisono(&["hints", "--json"])).done().json();
+    let hints = json["hints"].as_array().unwrap();
+    let in_force = hints.iter().filter(|hint| hint["acts_on"] != "no effect");
+    let names: Vec<&str> = in_force.map(|hint| hint["name"].as_str().unwrap()).collect();
+    assert!(names.len() > 8, "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")), "docs/run.md lacks {name}");
+    }
+}
+
+#[test]
 fn hints_of_files_and_words_are_explained() {
     let place = Place::new();
     let file =

@@ -5,7 +5,7 @@ use crate::support;
 use client::{ClientId, Connection, Group, Instance, OwnPart};
 use std::path::{Path, PathBuf};
 use support::Place;
-use support::pages::{Example, How, assert_printed, examples, script};
+use support::pages::{Example, How, Printed, assert_printed, examples, script};
 
 /// Folder of the repository.
 fn root() -> PathBuf {
@@ -103,6 +103,31 @@ fn the_examples_of_every_page_run_as_printed() {
     assert!(count >= 8, "only {count} examples are run");
 }
 
+/// Pages with code in other languages than that of the shell, each with the test that runs it.
+const OTHER_LANGUAGES: [(&str, &str, &str); 4] = [
+    ("README.md", "rust", "crates/cli/tests/readme.rs"),
+    ("README.md", "python", "python/tests/test_documentation.py"),
+    ("docs/python.md", "python", "python/tests/test_documentation.py"),
+    ("docs/scenarios.md", "toml", "crates/simulate/src/plan/tests.rs"),
+];
+
+#[test]
+fn no_block_of_a_page_is_left_out() {
+    // Proves: each block is one of commands or of text, whose comments other tests read, or its
+    // language has a test for this page.
+    for page in pages() {
+        let name = page.strip_prefix(root()).unwrap().to_str().unwrap();
+        let text = text(name);
+        let fences = text.lines().filter_map(|line| line.trim_start().strip_prefix("```"));
+        for kind in fences.step_by(2) {
+            let has_test = OTHER_LANGUAGES.iter().any(|(of, other, test)| {
+                (*of, *other) == (name, kind) && root().join(test).is_file()
+            });
+            assert!(["sh", "text"].contains(&kind) || has_test, "{name}: no test runs `{kind}`");
+        }
+    }
+}
+
 #[test]
 fn the_picture_of_the_readme_is_that_of_its_command() {
     let (place, readme) = (Place::new(), text("README.md"));
@@ -119,11 +144,11 @@ fn the_picture_of_the_readme_is_that_of_its_command() {
 fn examples_are_read_with_what_the_page_says_of_them() {
     let page = "# T\n\n```sh\na\n```\n\n<!-- printed -->\n```text\n1.5 MiB  in 30 ms\n```\n\
                 <!-- not run: it needs a cluster -->\n```sh\nb\n```\n\n<!-- fails: 2 -->\n\
-                ```sh\nfalse\n```\n```text\na picture\n```\n";
+                ```sh\nfalse\n```\n<!-- picture -->\n```text\n--> o\n```\n";
     let found = examples(page);
     let hows: Vec<&How> = found.iter().map(|example| &example.how).collect();
     assert_eq!(hows, [&How::Run(0), &How::NotRun, &How::Run(2)]);
-    assert_eq!(found[0].printed, Some(("1.5 MiB  in 30 ms\n".to_owned(), false)));
+    assert_eq!(found[0].printed, Some(("1.5 MiB  in 30 ms\n".to_owned(), Printed::ButNumbers)));
     assert_eq!((found[0].line, found[1].printed.as_ref()), (3, None));
     let printed = "== output of the block at line 3\n271 MiB in 0.2 s\n";
     assert_printed(Path::new("T"), &found[..1], printed);
@@ -131,4 +156,10 @@ fn examples_are_read_with_what_the_page_says_of_them() {
         assert_printed(Path::new("T"), &found[..1], &printed.replace("MiB", "GiB"));
     });
     assert!(other.is_err(), "other words are found");
+    let part = page.replace("<!-- printed -->", "<!-- printed in part -->");
+    assert_printed(Path::new("T"), &examples(&part)[..1], &format!("{printed}and more\n"));
+    for (right, wrong) in [("<!-- picture -->\n", ""), ("picture", "painting")] {
+        let wrong = page.replace(right, wrong);
+        assert!(std::panic::catch_unwind(|| examples(&wrong)).is_err(), "{wrong}");
+    }
 }

@@ -9,9 +9,16 @@
 //! <!-- not run: REASON -->   nothing runs it
 //! ```
 //!
-//! Blocks of one page run in their order, in one shell. A block of text that has `<!-- printed -->`
-//! before it is what the commands before it print, with other numbers; after `<!-- printed exactly
-//! -->` also with the same ones.
+//! Blocks of one page run in their order, in one shell. A comment before a block of text says what
+//! it is:
+//!
+//! ```text
+//! <!-- printed -->           what the commands before it print, with other numbers
+//! <!-- printed exactly -->   the same, with these numbers
+//! <!-- printed in part -->   lines of what they print, with other numbers
+//! <!-- picture -->           nothing that is printed
+//! <!-- not run: REASON -->   the output of something that nothing runs
+//! ```
 
 use std::path::Path;
 
@@ -38,14 +45,39 @@ pub(crate) struct Example {
     pub(crate) commands: String,
     /// Treatment of the block.
     pub(crate) how: How,
-    /// Expected output, and whether its numbers are the same each time.
-    pub(crate) printed: Option<(String, bool)>,
+    /// Expected output.
+    pub(crate) printed: Option<(String, Printed)>,
+}
+
+/// Relation of a text to the output of the commands before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Printed {
+    /// It is the output, but for numbers.
+    ButNumbers,
+    /// It is the output.
+    Exactly,
+    /// The output holds it, but for numbers.
+    InPart,
+}
+
+impl Printed {
+    /// Relation of which a comment speaks, if it is one.
+    fn of(said: &str, number: usize) -> Option<Self> {
+        match said.split_once(": ") {
+            _ if said == "printed" => Some(Self::ButNumbers),
+            _ if said == "printed exactly" => Some(Self::Exactly),
+            _ if said == "printed in part" => Some(Self::InPart),
+            _ if said == "picture" => None,
+            Some(("not run", reason)) if !reason.is_empty() => None,
+            _ => panic!("line {number}: <!-- {said} --> is not understood"),
+        }
+    }
 }
 
 /// Reads the examples of a page.
 ///
 /// # Panics
-/// If a comment is not understood, or text is printed by no block.
+/// If a comment is not understood, a block of text has none, or text is printed by no block.
 pub(crate) fn examples(page: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut lines = (1..).zip(page.lines());
@@ -61,12 +93,12 @@ pub(crate) fn examples(page: &str) -> Vec<Example> {
                     examples.push(Example { line: number, commands: body, how, printed: None });
                 }
                 "text" => {
-                    let is_exact = said == Some("printed exactly");
-                    if is_exact || said == Some("printed") {
+                    let said = said.unwrap_or_else(|| panic!("line {number}: what is this text?"));
+                    if let Some(relation) = Printed::of(said, number) {
                         let last = examples.last_mut();
                         let last =
                             last.unwrap_or_else(|| panic!("line {number}: printed by what?"));
-                        last.printed = Some((body, is_exact));
+                        last.printed = Some((body, relation));
                     }
                 }
                 _ => {}
@@ -112,12 +144,13 @@ pub(crate) fn assert_printed<'a>(
     output: &str,
 ) {
     for Example { line, printed, .. } in examples {
-        let Some((expected, is_exact)) = printed else { continue };
+        let Some((expected, relation)) = printed else { continue };
         let (_, rest) = output.split_once(&format!("{MARK}{line}\n")).expect("the block was run");
         let found = rest.split(MARK).next().unwrap_or_default();
-        let is_same = match is_exact {
-            true => found == expected,
-            false => without_numbers(found) == without_numbers(expected),
+        let is_same = match relation {
+            Printed::Exactly => found == expected,
+            Printed::ButNumbers => without_numbers(found) == without_numbers(expected),
+            Printed::InPart => without_numbers(found).contains(&without_numbers(expected)),
         };
         let page = page.display();
         assert!(is_same, "{page}:{line} prints\n{found}\nand the page says\n{expected}");
@@ -143,5 +176,5 @@ fn without_numbers(text: &str) -> String {
         }
     }
     // Short times have other units.
-    out.replace("0 ms", "0 s")
+    ["0 ms", "0 us", "0 ns"].into_iter().fold(out, |out, time| out.replace(time, "0 s"))
 }
