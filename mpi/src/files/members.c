@@ -27,15 +27,19 @@ typedef struct marks {
     char *is_there; /* for each rank */
     int size;
     uint64_t since_ns; /* older marks belong to a program that was killed */
+    int count;         /* marks that were found */
 } marks_t;
 
 static int see_mark(const char *name, const unisono_stat_t *stat, void *context)
 {
-    const marks_t *marks = context;
+    marks_t *marks = context;
     const char *slash = strrchr(name, '/');
     int rank = slash ? atoi(slash + 1) : -1;
-    if (rank >= 0 && rank < marks->size && stat->modified_ns >= marks->since_ns)
+    int is_new = rank >= 0 && rank < marks->size && !marks->is_there[rank];
+    if (is_new && stat->modified_ns >= marks->since_ns) {
         marks->is_there[rank] = 1;
+        marks->count++;
+    }
     return 0;
 }
 
@@ -72,6 +76,19 @@ static void name_marks(char *text, size_t bytes, int call, int size, const char 
     text[used < bytes ? used : bytes - 1] = 0;
 }
 
+/* Lists the marks until no mark is new for a second, for 3 s at most. On a busy machine, ranks reach their
+ * time limits seconds apart. Returns 0 if the list is there. */
+static int find_marks(unisono_t *unisono, const char *folder, marks_t *marks)
+{
+    int failure = 0;
+    for (int seconds = 0, before = -1; seconds < 3 && !failure && before != marks->count; seconds++) {
+        before = marks->count;
+        nanosleep(&(struct timespec){1, 0}, NULL);
+        failure = unisono_list(unisono, folder, see_mark, marks);
+    }
+    return failure;
+}
+
 /* Explains which members have not made a call, before the program ends. MPI does not say which members
  * wait, so each of them leaves a mark in the instance. Returns 1 on the member that has printed. */
 static int explain_missing(MPI_Comm comm, const char *name, int call)
@@ -80,16 +97,15 @@ static int explain_missing(MPI_Comm comm, const char *name, int call)
     int rank = 0, size = 1, lowest = 0;
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
-    marks_t marks = {calloc((size_t)size, 1), size, 0};
+    marks_t marks = {calloc((size_t)size, 1), size, 0, 0};
     unisono_t *unisono = connection();
     name_marks(folder, sizeof folder, call, size, name);
     snprintf(mark, sizeof mark, "%s/%d", folder, rank);
     if (unisono && marks.is_there) {
         unisono_mkdir(unisono, folder, 1);
         leave_mark(unisono, mark, &marks);
-        nanosleep(&(struct timespec){1, 0}, NULL);
         marks.is_there[rank] = 1;
-        if (unisono_list(unisono, folder, see_mark, &marks) == 0)
+        if (find_marks(unisono, folder, &marks) == 0)
             list_missing(&marks, missing, sizeof missing);
         while (!marks.is_there[lowest])
             lowest++;
