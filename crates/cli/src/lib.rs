@@ -82,6 +82,7 @@ fn carry_out(
     policies: ReplacementPolicies,
     models: &OwnModels,
 ) -> Result<u8, UserError> {
+    interface::begin_log()?;
     let done: Result<(), UserError> = match arguments.command {
         Command::Run(program) => return run::run(&program),
         Command::Record(program) => return record::run(&program),

@@ -25,6 +25,7 @@ mod instances;
 mod interrupted;
 mod library;
 mod limits;
+mod log;
 mod lost;
 mod own_policy;
 #[path = "../../world-real/tests/support/preloaded.rs"]

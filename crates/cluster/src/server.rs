@@ -77,6 +77,7 @@ pub(crate) fn serve_plan(
     also: impl Future<Output = ()>,
 ) -> Result<(), UserError> {
     let id = plan.id;
+    interface::begin_log()?;
     raise_descriptors();
     let records = create_records(&plan)?;
     let disks = disks_of(&plan)?;

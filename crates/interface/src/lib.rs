@@ -11,6 +11,7 @@ mod error;
 mod exit_code;
 mod kind;
 mod limits;
+mod log;
 mod nearest;
 mod row;
 mod size;
@@ -23,6 +24,7 @@ pub use exit_code::ExitCode;
 pub use filesystem::collective::Strategy;
 pub use kind::{ErrorKind, ErrorPlace, KINDS, KindRow};
 pub use limits::Limits;
+pub use log::begin_log;
 pub use nearest::nearest;
 pub use policy::{
     ClientCacheSpec, Cooperation, Declared, DiskOrder, Pattern, Replacement, ReplacementPolicies,

@@ -99,6 +99,7 @@ impl Connection {
     /// # Errors
     /// As for [`Connection::open`].
     pub fn open_with(instance: &Instance, options: ConnectionOptions) -> Result<Self, UserError> {
+        interface::begin_log()?;
         check_pool(options.pool_bytes)?;
         let file = instance.read()?;
         let node = instance.client_node(&file.servers)?;

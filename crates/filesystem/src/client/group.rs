@@ -15,6 +15,7 @@ use crate::collective::call_to_the_end;
 use policy::{Access, OwnPart};
 use std::cell::Cell;
 use std::rc::Rc;
+use tracing::debug;
 use units::{ClientId, Duration, ServerId};
 use wire::{
     AllGatherRequest, CallId, CollectiveCall, Fault, FileRecord, JoinRequest, LeaveRequest,
@@ -178,9 +179,19 @@ impl<W: World> Group<W> {
         }));
         let servers: Vec<ServerId> = file.servers().collect();
         let withdrawn_if_dropped = WithdrawnOnDrop { world: self.client.world(), region };
+        let begun = self.client.world().now();
         let name = TransferName::Call(id);
         let moved = call_to_the_end(&self.client, &servers, &request, name).await;
         std::mem::forget(withdrawn_if_dropped);
+        let (rank, seconds) = (self.rank.0, self.client.world().now().since(begun).as_seconds());
+        match &moved {
+            Ok(bytes) => {
+                debug!(file = file.name, number, rank, bytes, seconds, "a collective call is done")
+            }
+            Err(fault) => {
+                debug!(file = file.name, number, rank, seconds, %fault, "a collective call failed")
+            }
+        }
         self.client.world().withdraw(region).await;
         moved
     }

@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
+use tracing::debug;
 use units::{Duration, PeerId, ServerId};
 use wire::{ClientKey, Fault, Frequent, Message, Reply};
 use world::{Address, Incoming, Scope, World};
@@ -123,6 +124,7 @@ impl<W: World> Client<W> {
     }
 
     fn of(world: W, key: ClientKey, servers: Servers, costs: Costs) -> Self {
+        debug!(servers = servers.count(), "this client begins to use the servers");
         let state = Rc::new(State {
             listening: Scope::new(world.clone()),
             world: world.clone(),

@@ -18,6 +18,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::Rc;
+use tracing::debug;
 use units::{Duration, FileId, MIB, PeerId, Timestamp};
 use wire::{
     Fault, FileRecord, FileSize, Frequent, Message, ReadRequest, Reply, Request, RequestId,
@@ -201,7 +202,10 @@ impl<W: World> Server<W> {
     ) {
         let (result, data) = match outcome {
             Ok(Answer { reply, data }) => (Ok(reply), data),
-            Err(fault) => (Err(fault), None),
+            Err(fault) => {
+                debug!(client = from.0, %fault, "a request failed");
+                (Err(fault), None)
+            }
         };
         let header = wire::encode(&Message::Reply { id, result });
         let message = match data {

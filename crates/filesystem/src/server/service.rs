@@ -31,6 +31,7 @@ use futures_util::future::{join, select};
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::rc::Rc;
+use tracing::debug;
 use units::{DiskId, MIB, PeerId, ServerId};
 use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId, WriteRequest};
 use world::{Incoming, Payload, Scope, World};
@@ -199,6 +200,7 @@ impl<W: World> Server<W> {
         peers.insert(key, from);
         sessions.insert(from, Box::new(Session::new(self.world.clone(), key, version)));
         drop((sessions, peers));
+        debug!(client = from.0, "a client has connected");
         self.greeted.notify();
         true
     }
@@ -276,6 +278,7 @@ impl<W: World> Server<W> {
     pub(crate) fn forget(self: &Rc<Self>, peer: PeerId) {
         let session = self.sessions.borrow_mut().remove(peer);
         if let Some(session) = session {
+            debug!(client = peer.0, "a client has left");
             self.peers.borrow_mut().remove(&session.key);
             self.departed.add(session.key);
             let closed = self.files.close_all(&session.open);

@@ -11,6 +11,7 @@ use futures_util::future::{Either, select, try_join_all};
 use policy::{Access, Direction, DiskOrder, covers_block, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use tracing::debug;
 use units::{ByteRange, ClientId, DiskId, Duration, PieceRun, ServerId};
 use wire::{CallId, CollectiveCall, Fault, MemberRun};
 use world::{Disk, DiskError, Memory, Payload, Scope, TransferError, World};
@@ -95,16 +96,19 @@ impl<W: World> Collective<W> {
     /// buffers. Each buffer is a task, so that an event of one block wakes only the task of its
     /// buffer.
     async fn transfer_disk(self: &Rc<Self>, number: DiskId) -> Result<(), Fault> {
-        let order = self.parameters.order;
-        let order = blocks_in_order(&self.server, &self.file, &self.access, order, number).await;
+        let asked = self.parameters.order;
+        let order = blocks_in_order(&self.server, &self.file, &self.access, asked, number).await;
         let Some(order) = order else {
             // A disk that is not needed may have stopped.
             return Ok(());
         };
+        let counted = Rc::new(Cell::new(0_u64));
         let order = Rc::new(RefCell::new(order));
+        let begun = self.server.world.now();
         let tasks = Scope::new(self.server.world.clone());
         for _ in 0..self.server.config.buffers_per_disk.max(1) {
             let (collective, order) = (Rc::clone(self), Rc::clone(&order));
+            let counted = Rc::clone(&counted);
             tasks.spawn(async move {
                 let disk = number.0 as usize;
                 let buffers = &collective.server.buffer_pools[disk];
@@ -112,11 +116,17 @@ impl<W: World> Collective<W> {
                 loop {
                     let next = order.borrow_mut().next();
                     let Some(block) = next else { return Ok(()) };
+                    counted.set(counted.get() + 1);
                     collective.transfer_block((disk, buffers), block).await?;
                 }
             });
         }
-        tasks.finished().await
+        let ended = tasks.finished().await;
+        let (blocks, seconds) = (counted.get(), self.server.world.now().since(begun).as_seconds());
+        let (file, disk) = (self.file.name(), number.0);
+        debug!(file = file.as_str(), disk, order = ?asked, blocks, seconds, "a disk is done");
+        drop(file);
+        ended
     }
 
     async fn transfer_block(

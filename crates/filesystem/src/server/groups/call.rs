@@ -46,6 +46,11 @@ impl Call {
         }
     }
 
+    /// Returns `collective write 17 of "T.h5"`, counted from 0.
+    pub(super) fn description(&self) -> &str {
+        &self.description
+    }
+
     pub(super) fn parameters(&self) -> CollectiveCall {
         self.parameters
     }

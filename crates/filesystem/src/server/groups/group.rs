@@ -13,8 +13,11 @@ use policy::Access;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use tracing::debug;
 use units::{ClientId, PeerId};
-use wire::{CallId, Fault, JoinRequest, LeaveRequest, PARTICIPANTS_MAX, RegisterRequest};
+use wire::{
+    CallId, Fault, JoinRequest, LeaveRequest, MemberRun, PARTICIPANTS_MAX, RegisterRequest,
+};
 
 /// Maximum number of groups of a server.
 const GROUPS_MAX: usize = 1 << 16;
@@ -164,11 +167,13 @@ impl Groups {
         if group.size != size {
             return bad(format!("the group has {} members, not {size}", group.size));
         }
+        let count = members.len();
         for (rank, key) in members {
             if !group.roster.add(rank, Member { key, joiner: from }) {
                 return bad(format!("two clients have rank {} in one group", rank.0));
             }
         }
+        debug!(group = number, client = from.0, count, size, "members have registered");
         Ok(())
     }
 
@@ -253,6 +258,12 @@ impl Groups {
             call.end(Err(fault));
             Access::Parts(Vec::new())
         });
+        debug!(
+            call = call.description(),
+            client = from.0,
+            ranks = listed(&members),
+            "members join"
+        );
         let is_last = call.add(members, access)?;
         if let Some(absent) = group.left.iter().find(|rank| !call.has_joined(**rank)) {
             call.end_without(vec![*absent], 0);
@@ -291,6 +302,15 @@ impl Groups {
         }
         call.is_complete()
     }
+}
+
+/// Returns the ranks of members as text: "0 to 3, 7".
+fn listed(members: &[MemberRun]) -> String {
+    let run = |run: &MemberRun| match run.count {
+        1 => run.first.0.to_string(),
+        _ => format!("{} to {}", run.first.0, run.end().saturating_sub(1)),
+    };
+    members.iter().map(run).collect::<Vec<_>>().join(", ")
 }
 
 fn not_registered(rank: ClientId) -> String {

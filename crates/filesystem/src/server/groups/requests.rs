@@ -10,7 +10,8 @@ use futures_util::future::{Either, select};
 use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::Rc;
-use units::{Duration, PeerId};
+use tracing::{debug, warn};
+use units::{ByteRange, Duration, PeerId};
 use wire::{AllGatherRequest, CallId, Fault, JoinRequest, Reply};
 use world::World;
 
@@ -75,7 +76,21 @@ impl<W: World> Server<W> {
         let directed = DirectedCall { id, parameters, access, members, roster, timeout };
         let (server, call) = (Rc::clone(self), Rc::clone(call));
         self.collectives.spawn(async move {
-            call.end(rare(directed.serve(&server)).await);
+            let extent = directed.access.file_extent();
+            let (members, ByteRange { start, end }) = (directed.access.clients(), extent);
+            debug!(call = call.description(), members, start, end, "all members have joined");
+            let begun = server.world.now();
+            let served = rare(directed.serve(&server)).await;
+            let seconds = server.world.now().since(begun).as_seconds();
+            match &served {
+                Ok(bytes) => {
+                    debug!(call = call.description(), bytes, seconds, "the transfer is done")
+                }
+                Err(fault) => {
+                    warn!(call = call.description(), seconds, %fault, "the transfer failed")
+                }
+            }
+            call.end(served);
             Ok::<(), Infallible>(())
         });
     }
