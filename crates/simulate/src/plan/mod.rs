@@ -24,5 +24,6 @@ mod tests;
 mod value;
 
 pub use page::scenarios_page;
+pub(crate) use resolve::PlanTemplate;
 pub use setting::Setting;
 pub use simulation_plan::SimulationPlan;

@@ -15,54 +15,43 @@ const CLIENTS_PER_SERVER: &str = "clients-per-server";
 const RATIO_HELP: &str =
     "leave out one of clients, servers and clients-per-server, which follows from the other two";
 
-impl SimulationPlan {
-    /// Makes the plan of a scenario file, if there is one, and of options, in a program with these
-    /// replacement policies and own models. Options override the file.
+/// A scenario file, read once, and the policies and models of a program: all that plans with
+/// different options share.
+#[derive(Default)]
+pub(crate) struct PlanTemplate {
+    /// Name of the file in errors.
+    name: Option<String>,
+    settings: Vec<Setting>,
+    policies: ReplacementPolicies,
+    models: OwnModels,
+}
+
+impl PlanTemplate {
+    /// Reads the scenario file, if there is one.
     ///
     /// # Errors
-    /// Fails when the file cannot be read, or something in it or in the options makes no sense.
-    pub fn resolve(
+    /// Fails when the file cannot be read, or is no scenario.
+    pub(crate) fn read(
         file: Option<&Path>,
-        options: Vec<Setting>,
         policies: &ReplacementPolicies,
         models: &OwnModels,
     ) -> Result<Self, UserError> {
         let settings = file.map_or_else(|| Ok(Vec::new()), file::read)?;
         let name = file.map(|path| path.display().to_string());
-        Self::make(name.as_deref(), settings, options, policies, models)
+        Ok(Self { name, settings, policies: policies.clone(), models: models.clone() })
     }
 
-    /// Makes the plan of the text of a scenario file, which errors call `name`, and of options that
-    /// override it.
+    /// Makes the plan of the file and of options that override it.
     ///
     /// # Errors
-    /// Fails when something in the text or in the options makes no sense.
-    pub fn of_text(name: &str, text: &str, options: Vec<Setting>) -> Result<Self, UserError> {
-        let settings = file::settings(name, text)?;
-        let (policies, models) = (ReplacementPolicies::default(), OwnModels::default());
-        Self::make(Some(name), settings, options, &policies, &models)
-    }
-
-    /// Makes the plan of options alone.
-    ///
-    /// # Errors
-    /// Fails when something in the options makes no sense.
-    pub fn of_options(options: Vec<Setting>) -> Result<Self, UserError> {
-        let (policies, models) = (ReplacementPolicies::default(), OwnModels::default());
-        Self::make(None, Vec::new(), options, &policies, &models)
-    }
-
-    fn make(
-        file: Option<&str>,
-        mut settings: Vec<Setting>,
-        options: Vec<Setting>,
-        policies: &ReplacementPolicies,
-        models: &OwnModels,
-    ) -> Result<Self, UserError> {
-        settings.extend(options);
-        let mut plan = Self::default();
-        plan.base.policies = policies.clone();
-        plan.base.models = models.clone();
+    /// Fails when something in the file or in the options makes no sense.
+    pub(crate) fn plan(&self, options: Vec<Setting>) -> Result<SimulationPlan, UserError> {
+        // Settings apply to the defaults, not to the plan of the file alone: an option may choose
+        // the machine, whose defaults the file overrides, or the ratio that a number follows from.
+        let settings: Vec<_> = self.settings.iter().cloned().chain(options).collect();
+        let mut plan = SimulationPlan::default();
+        plan.base.policies = self.policies.clone();
+        plan.base.models = self.models.clone();
         // The machine is set first, because it gives the other keys their defaults.
         for key in keys() {
             for setting in settings.iter().filter(|it| it.key.name == key.name) {
@@ -75,11 +64,45 @@ impl SimulationPlan {
             let refused = given.expect("a ratio must be set to be refused").refuse(cause);
             UserError { help: RATIO_HELP.to_owned(), ..refused }
         })?;
-        plan.check().map_err(|error| match file {
+        plan.check().map_err(|error| match &self.name {
             Some(name) => UserError { error: format!("{name}: {}", error.error), ..error },
             None => error,
         })?;
         Ok(plan)
+    }
+}
+
+impl SimulationPlan {
+    /// Makes the plan of a scenario file, if there is one, and of options, in a program with these
+    /// replacement policies and own models. Options override the file.
+    ///
+    /// # Errors
+    /// Fails when the file cannot be read, or something in it or in the options makes no sense.
+    pub fn resolve(
+        file: Option<&Path>,
+        options: Vec<Setting>,
+        policies: &ReplacementPolicies,
+        models: &OwnModels,
+    ) -> Result<Self, UserError> {
+        PlanTemplate::read(file, policies, models)?.plan(options)
+    }
+
+    /// Makes the plan of the text of a scenario file, which errors call `name`, and of options that
+    /// override it.
+    ///
+    /// # Errors
+    /// Fails when something in the text or in the options makes no sense.
+    pub fn of_text(name: &str, text: &str, options: Vec<Setting>) -> Result<Self, UserError> {
+        let (name, settings) = (Some(name.to_owned()), file::settings(name, text)?);
+        PlanTemplate { name, settings, ..PlanTemplate::default() }.plan(options)
+    }
+
+    /// Makes the plan of options alone.
+    ///
+    /// # Errors
+    /// Fails when something in the options makes no sense.
+    pub fn of_options(options: Vec<Setting>) -> Result<Self, UserError> {
+        PlanTemplate::default().plan(options)
     }
 
     /// Derives the number of clients or servers from their ratio, if it is given. The error is the

@@ -2,7 +2,7 @@
 
 use super::run::{ProgramOutcome, check_program, simulate_program};
 use crate::own_models::OwnModels;
-use crate::plan::{Setting, SimulationPlan};
+use crate::plan::{PlanTemplate, Setting};
 use crate::scenario::Scenario;
 use interface::{ExitCode, UserError};
 use policy::ReplacementPolicies;
@@ -35,7 +35,7 @@ pub struct Point {
 }
 
 /// Makes the points of axes: all combinations, the last axis varying fastest. `file` is a scenario
-/// file and `fixed` are settings of all points.
+/// file, which is read once, and `fixed` are settings of all points.
 ///
 /// # Errors
 /// Fails when a point makes no sense, or there are more than [`POINTS_MAX`].
@@ -54,6 +54,7 @@ pub fn points(
             "give shorter lists",
         )
     })?;
+    let template = PlanTemplate::read(file, policies, models)?;
     let mut all = Vec::with_capacity(count);
     for number in 0..count {
         let mut rest = number;
@@ -67,8 +68,7 @@ pub fn points(
         settings.extend(
             axes.iter().zip(&values).map(|(axis, value)| Setting::option(&axis.key, value)),
         );
-        let plan = SimulationPlan::resolve(file, settings, policies, models)?;
-        let scenarios = plan.scenarios();
+        let scenarios = template.plan(settings)?.scenarios();
         // A program has its own accesses; cases of the plan differ in those, and in the strategy.
         let scenario = scenarios.into_iter().next().ok_or_else(|| {
             UserError::usage("a point has no strategy", "its list is empty", "name a strategy")
