@@ -10,41 +10,24 @@
 //! their program.
 
 mod arguments;
-mod bench;
-mod bench_plot;
-mod calibrate;
-mod copies;
-mod demerit;
-mod demo;
-mod entries;
-mod file_systems;
 mod files;
-mod format;
-mod globs;
-mod head_plot;
-mod hints;
 mod instances;
-mod layout;
-mod output_file;
-mod pages;
-mod present;
-mod program;
-mod record;
-mod replay;
-mod reproduce;
-mod run;
-mod simulate;
-mod space;
-mod tops;
-mod trace_output;
+mod measurements;
+mod output;
+mod programs;
+mod simulation;
 mod traces;
-mod value_parsers;
-mod what_if;
 
-use ::simulate::OwnModels;
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, pages};
 use clap::Parser;
+use files::{copies, layout, names};
+use instances::{servers, space};
 use interface::{ReplacementPolicies, UserError};
+use measurements::{bench, demo, replay};
+use output::present;
+use programs::{hints, record, run};
+use simulate::OwnModels;
+use simulation::{reproduce, sim, what_if};
 
 /// Runs the command with the words after the program's name. Its servers, also those that it
 /// starts, and its simulations offer these replacement policies besides the built-in ones.
@@ -86,35 +69,35 @@ fn carry_out(
     let done: Result<(), UserError> = match arguments.command {
         Command::Run(program) => return run::run(&program),
         Command::Record(program) => return record::run(&program),
-        Command::Start(start) => instances::start(&start),
-        Command::Stop(stop) => instances::stop(&stop),
-        Command::Status(status) => instances::status(&status),
-        Command::Doctor(doctor) => instances::doctor(&doctor),
+        Command::Start(start) => servers::start(&start),
+        Command::Stop(stop) => servers::stop(&stop),
+        Command::Status(status) => servers::status(&status),
+        Command::Doctor(doctor) => servers::doctor(&doctor),
         Command::Put(put) => copies::put(&put),
         Command::Get(get) => copies::get(&get),
         Command::Cp(cp) => copies::copy(&cp),
         Command::Cat(cat) => copies::cat(&cat),
-        Command::Mv(mv) => files::rename(&mv),
-        Command::Ls(ls) => files::list(&ls),
-        Command::Tree(tree) => files::tree(&tree),
-        Command::Find(find) => files::find(&find),
-        Command::Stat(stat) => files::stat(&stat),
-        Command::Mkdir(mkdir) => files::make_directories(&mkdir),
-        Command::Rm(remove) => files::remove(&remove),
-        Command::Du(du) => files::usage(&du),
+        Command::Mv(mv) => names::rename(&mv),
+        Command::Ls(ls) => names::list(&ls),
+        Command::Tree(tree) => names::tree(&tree),
+        Command::Find(find) => names::find(&find),
+        Command::Stat(stat) => names::stat(&stat),
+        Command::Mkdir(mkdir) => names::make_directories(&mkdir),
+        Command::Rm(remove) => names::remove(&remove),
+        Command::Du(du) => names::usage(&du),
         Command::Layout(layout) => layout::run(&layout),
         Command::Df(df) => space::show(&df.which),
         Command::Hints(which) => hints::run(&which),
         Command::Bench(bench) => bench::run(&bench),
-        Command::Sim(sim) => simulate::run(&sim, &policies, models),
+        Command::Sim(sim) => sim::run(&sim, &policies, models),
         Command::Replay(replay) => replay::run(&replay),
         Command::WhatIf(what_if) => what_if::run(&what_if, &policies, models),
         Command::Trace(command) => traces::run(&command),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
-        Command::Serve(serve) => instances::serve(&serve, policies),
+        Command::Serve(serve) => servers::serve(&serve, policies),
         Command::ServeRemote(_) => cluster::serve_remote(policies),
-        Command::Supervise(which) => cluster::supervise(&instances::instance(&which)),
+        Command::Supervise(which) => cluster::supervise(&servers::instance(&which)),
         Command::Pages(which) => pages::run(&which),
         Command::BenchClient => measure::bench_client(),
         Command::BenchTopsClient => measure::tops_client(),

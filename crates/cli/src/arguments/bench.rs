@@ -2,7 +2,7 @@
 
 use super::cases::Cases;
 use super::servers::AsRoot;
-use crate::value_parsers::count;
+use super::value_parsers::count;
 use clap::{Args, Subcommand};
 use interface::parse_size as size;
 use std::path::PathBuf;

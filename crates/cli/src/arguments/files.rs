@@ -1,7 +1,7 @@
 //! Arguments of the commands on files and directories.
 
 use super::instance::InstanceOnly;
-use crate::value_parsers::{count, either};
+use super::value_parsers::{count, either};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use interface::{Declared, Replacement, parse_size as size};
 use std::path::PathBuf;

@@ -8,6 +8,7 @@ mod demo;
 mod files;
 mod hints;
 mod instance;
+pub(crate) mod pages;
 mod programs;
 mod record;
 mod reproduce;
@@ -15,6 +16,7 @@ mod run;
 mod servers;
 mod sim;
 mod traces;
+mod value_parsers;
 
 pub(crate) use bench::{Bench, BenchCommand, Tops};
 pub(crate) use command::{Arguments, Command, Pages};

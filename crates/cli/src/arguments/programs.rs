@@ -1,7 +1,7 @@
 //! Arguments of `replay` and `what-if`.
 
 use super::servers::AsRoot;
-use crate::value_parsers::count;
+use super::value_parsers::count;
 use clap::Args;
 use interface::parse_size as size;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Arguments of `reproduce`.
 
-use crate::value_parsers::count;
+use super::value_parsers::count;
 use clap::Args;
 use std::path::PathBuf;
 

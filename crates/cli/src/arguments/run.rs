@@ -1,7 +1,7 @@
 //! Arguments of `run`.
 
 use super::servers::{AsRoot, Hosts};
-use crate::value_parsers::count;
+use super::value_parsers::count;
 use clap::Args;
 use interface::parse_size as size;
 use std::ffi::OsString;

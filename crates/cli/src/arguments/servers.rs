@@ -1,7 +1,7 @@
 //! Arguments about servers and hosts.
 
 use super::instance::InstanceOnly;
-use crate::value_parsers::count;
+use super::value_parsers::count;
 use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
 use client::DIRTY_PERCENT;

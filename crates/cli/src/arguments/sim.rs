@@ -3,7 +3,7 @@
 use super::cases::Cases;
 use super::client_cache::ClientCacheArguments;
 use super::servers::AsRoot;
-use crate::value_parsers::{count, either};
+use super::value_parsers::{count, either};
 use clap::{Args, Subcommand};
 use interface::{Declared, DiskOrder, Replacement, parse_size as size};
 use simulate::{DiskName, LayoutName, NetworkName};

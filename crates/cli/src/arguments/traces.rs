@@ -1,6 +1,6 @@
 //! Arguments of `trace`: recorded programs.
 
-use crate::value_parsers::count;
+use super::value_parsers::count;
 use clap::{Args, Subcommand, ValueEnum};
 use interface::parse_size as size;
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 
 use super::table::{bytes_of, part_sizes};
 use crate::arguments::TraceInfo;
-use crate::format::{plural, show_size};
-use crate::present;
+use crate::output::format::{plural, show_size};
+use crate::output::present;
 use interface::UserError;
 use serde::Serialize;
 use std::collections::BTreeMap;

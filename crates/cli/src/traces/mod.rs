@@ -9,8 +9,8 @@ use crate::arguments::{
     ExportFormat, TraceBtio, TraceBtioClass, TraceBtioMode, TraceExport, TraceImport, TracePattern,
     Traces,
 };
-use crate::output_file::{OutputFile, cannot_write};
-use crate::present;
+use crate::output::file::{OutputFile, cannot_write};
+use crate::output::present;
 use interface::{ErrorKind, UserError};
 use std::fs::File;
 use std::io::BufReader;

@@ -1,0 +1,7 @@
+//! Commands on files and directories of an instance.
+
+pub(crate) mod copies;
+mod entries;
+mod globs;
+pub(crate) mod layout;
+pub(crate) mod names;

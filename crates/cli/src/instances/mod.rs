@@ -1,0 +1,5 @@
+//! Commands on the servers of an instance and their disks.
+
+mod file_systems;
+pub(crate) mod servers;
+pub(crate) mod space;

@@ -1,0 +1,358 @@
+//! `start`, `stop`, `status`, and the server process itself.
+
+use super::file_systems::{DiskSpace, file_systems};
+use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start};
+use crate::output::format::{plural, show_size};
+use crate::output::present;
+use client::{
+    Direct, Instance, InstanceFile, LostDisk, LostFile, ServerEntry, ServerState, Session,
+};
+use cluster::{
+    DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, Program,
+    ServerOptions, Stopped, Target,
+};
+use interface::{ReplacementPolicies, UserError};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Instance of a command.
+pub(crate) fn instance(which: &InstanceOnly) -> Instance {
+    let directory = which.instance.clone();
+    Instance::at(directory.unwrap_or_else(client::default_instance_directory))
+}
+
+/// Default number of servers on this machine.
+pub(crate) const SERVERS: u32 = 4;
+
+pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
+    arguments.root.check()?;
+    let instance = instance(&arguments.which);
+    let file = match target(&arguments.hosts, arguments.tcp.is_some())? {
+        Target::Here => start_here(&instance, arguments)?,
+        Target::Hosts(plan) => start_on_hosts(&instance, &plan, arguments)?,
+    };
+    let session = Session::new(instance.clone());
+    if file.degraded.is_none() {
+        session.free_leftovers();
+    }
+    if arguments.which.json {
+        let mut shown = json!({
+            "schema": "unisono.start/1",
+            "instance": instance.directory(),
+            "servers": file.servers,
+        });
+        if let Some(lost) = &file.degraded {
+            shown["degraded"] = degraded_json(&session, lost)?;
+        }
+        return present::json(&shown);
+    }
+    let directory = instance.directory().display();
+    let running = match file.servers.len() {
+        1 => "1 server is running".to_owned(),
+        servers => format!("{servers} servers are running"),
+    };
+    present::line(&format!("{running}; the instance is {directory}"))?;
+    for server in &file.servers {
+        let data: Vec<String> = server.data.iter().map(|path| path.display().to_string()).collect();
+        let (whose, pid) = (whose(server), server.pid);
+        present::line(&format!("  {whose}  process {pid}  data {}", data.join(" ")))?;
+    }
+    file.degraded.map_or(Ok(()), |lost| show_degraded(&session, &file.servers, &lost))
+}
+
+/// Maximum number of files that `start --degraded` lists.
+const LOST_FILES_MAX: usize = 20;
+
+/// Says what is lost, and which files lack bytes.
+fn show_degraded(
+    session: &Session,
+    servers: &[ServerEntry],
+    lost: &[LostDisk],
+) -> Result<(), UserError> {
+    present::line("nothing can be changed, since it was started with --degraded")?;
+    present::lines(lost_lines(servers, lost))?;
+    let (files, all) = session.lost_files()?;
+    present::line(&format!("{} of {all} files have bytes there", files.len()))?;
+    for LostFile { name, bytes, lost_bytes, first } in files.iter().take(LOST_FILES_MAX) {
+        let (start, end) = (first.start, first.end);
+        present::line(&format!(
+            "  {name}: {lost_bytes} of {bytes} bytes, the first of them {start} to {end}"
+        ))?;
+    }
+    match files.len().checked_sub(LOST_FILES_MAX).filter(|more| *more > 0) {
+        Some(more) => present::line(&format!("  and {more} more; --json lists all")),
+        None => Ok(()),
+    }
+}
+
+/// Lines that say which data directories are lost.
+fn lost_lines(servers: &[ServerEntry], lost: &[LostDisk]) -> Vec<String> {
+    let line = |LostDisk { server, disk, cause }: &LostDisk| {
+        let server = servers.get(*server as usize)?;
+        let directory = server.data.get(*disk as usize)?;
+        Some(format!("  {}  lost: {}: {cause}", whose(server), directory.display()))
+    };
+    lost.iter().filter_map(line).collect()
+}
+
+fn degraded_json(session: &Session, lost: &[LostDisk]) -> Result<serde_json::Value, UserError> {
+    let (files, all) = session.lost_files()?;
+    let file = |file: &LostFile| {
+        json!({
+            "name": file.name, "bytes": file.bytes, "lost_bytes": file.lost_bytes,
+            "first": { "start": file.first.start, "end": file.first.end },
+        })
+    };
+    Ok(json!({
+        "lost": lost,
+        "files": all,
+        "files_with_lost_bytes": files.iter().map(file).collect::<Vec<_>>(),
+    }))
+}
+
+/// Chooses the machines to run servers on. Explains the choice unless the arguments make it plain.
+pub(crate) fn target(hosts: &Hosts, is_here: bool) -> Result<Target, UserError> {
+    let (hostfile, launcher) = (hosts.hostfile.as_deref(), Some(hosts.launcher.as_str()));
+    let usual = std::env::var("UNISONO_LAUNCHER").ok();
+    let request = LaunchRequest { hostfile, launcher, usual_launcher: usual.as_deref(), is_here };
+    let LaunchPlan { target, why } = LaunchPlan::make(&request)?;
+    if let Some(why) = why {
+        present::note(&format!("unisono: {why}"));
+    }
+    Ok(target)
+}
+
+/// Disks that bypass the page cache: all, if one --direct names none.
+fn direct(Start { direct, data, .. }: &Start) -> Result<Direct, UserError> {
+    match &direct[..] {
+        [] => Ok(Direct::None),
+        named if named.iter().any(|path| path.as_os_str() == ALL) => Ok(Direct::All),
+        named => Direct::in_some(named, data),
+    }
+}
+
+fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, UserError> {
+    let parent = instance.directory().join("data");
+    let servers = arguments.servers.or(arguments.servers_per_host).unwrap_or(SERVERS);
+    let data = DataDirectories::share(&arguments.data, servers, &parent)?;
+    let options = ServerOptions {
+        degraded: arguments.degraded,
+        cache_bytes: arguments.cache,
+        dirty_percent: arguments.dirty,
+        disk_timeout_s: arguments.disk_timeout_s,
+        direct: direct(arguments)?,
+        tcp_host: arguments.tcp.clone(),
+    };
+    cluster::start(instance, &Program::current()?, &data, &options)
+}
+
+fn start_on_hosts(
+    instance: &Instance,
+    plan: &HostPlan,
+    arguments: &Start,
+) -> Result<InstanceFile, UserError> {
+    let Start { servers, servers_per_host, data, .. } = arguments;
+    let placements = plan.placements(*servers, *servers_per_host, data)?;
+    let options = HostOptions {
+        degraded: arguments.degraded,
+        cache_bytes: arguments.cache,
+        dirty_percent: arguments.dirty,
+        disk_timeout_s: arguments.disk_timeout_s,
+        direct: direct(arguments)?,
+        allow_root: arguments.root.allow_root,
+        start_timeout_s: arguments.start_timeout_s,
+        remote_program: arguments.remote_program.clone(),
+    };
+    cluster::start_on_hosts(instance, &Program::current()?, &plan.launcher, placements, options)
+}
+
+pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), UserError> {
+    let instance = instance(arguments);
+    let Stopped { servers, ended, leftovers, gone } = cluster::stop(&instance)?;
+    for (server, how) in &gone {
+        let (whose, log) = (whose(server), instance.log_path(server.id));
+        let log = log.display();
+        present::note(&format!("unisono: {whose} had already ended: {how}; see {log}"));
+    }
+    if leftovers > 0 {
+        let left = plural(leftovers as u32, "process");
+        present::note(&format!("unisono: {left} of an interrupted start ended"));
+    }
+    if arguments.json {
+        let gone: Vec<u32> = gone.iter().map(|(server, _)| server.id).collect();
+        let data = servers.iter().map(|one| json!({ "host": one.host, "directories": one.data }));
+        let data: Vec<_> = data.collect();
+        return present::json(&json!({
+            "schema": "unisono.stop/1", "stopped": ended, "gone": gone, "data": data,
+        }));
+    }
+    let stopped = format!("{} stopped", plural(ended as u32, "server"));
+    if servers.is_empty() {
+        return present::line(&stopped);
+    }
+    present::line(&format!("{stopped}; the data remains:"))?;
+    present::lines(data_lines(&instance, &servers))
+}
+
+/// Maximum number of data directories that `stop` lists.
+const LISTED_MAX: usize = 16;
+
+/// Lines that say where the data of an instance is, and how to remove it.
+fn data_lines(instance: &Instance, servers: &[ServerEntry]) -> Vec<String> {
+    let of = |server: &ServerEntry| {
+        let host = server.host.as_ref().map_or_else(String::new, |host| format!("{host}:"));
+        let shown = |path: &PathBuf| format!("{host}{}", path.display());
+        server.data.iter().map(shown).collect::<Vec<String>>()
+    };
+    let all: Vec<String> = servers.iter().flat_map(of).collect();
+    let mut lines: Vec<String> =
+        all.iter().take(LISTED_MAX).map(|one| format!("  {one}")).collect();
+    if all.len() > LISTED_MAX {
+        lines.push(format!("  and {} more", all.len() - LISTED_MAX));
+    }
+    let is_inside = |server: &ServerEntry| {
+        server.host.is_none() && server.data.iter().all(|one| one.starts_with(instance.directory()))
+    };
+    lines.push(match servers.iter().all(is_inside) {
+        true => format!("to remove it: rm -r {}", instance.directory().display()),
+        false => {
+            format!("to remove it, remove these directories and {}", instance.directory().display())
+        }
+    });
+    lines
+}
+
+pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {
+    let instance = instance(arguments);
+    let InstanceFile { degraded, servers: entries, .. } = instance.read()?;
+    let states = Session::new(instance.clone()).status()?;
+    if arguments.json {
+        let servers: Vec<_> = states.iter().map(state_json).collect();
+        let directory = instance.directory();
+        let mut shown = json!({
+            "schema": "unisono.status/1", "instance": directory, "servers": servers
+        });
+        if let Some(lost) = degraded {
+            shown["degraded"] = json!({ "lost": lost });
+        }
+        present::json(&shown)?;
+    } else {
+        present::line(&format!("instance {}", instance.directory().display()))?;
+        if let Some(lost) = degraded {
+            present::line("nothing can be changed, since it was started with --degraded")?;
+            present::lines(lost_lines(&entries, &lost))?;
+        }
+        states.iter().try_for_each(|state| present::line(&state_line(state)))?;
+    }
+    all_answer(&states)
+}
+
+/// Fails if a server did not answer.
+pub(crate) fn all_answer(states: &[ServerState]) -> Result<(), UserError> {
+    match states.iter().find(|state| state.status.is_err()) {
+        None => Ok(()),
+        Some(state) => Err(UserError::new(
+            interface::ExitCode::NoServer,
+            format!("{} does not answer", whose(&state.entry)),
+            state.status.clone().err().unwrap_or_default(),
+            "see its log in the instance directory, then stop and start the instance",
+        )),
+    }
+}
+
+pub(crate) fn doctor(arguments: &Doctor) -> Result<(), UserError> {
+    arguments.root.check()?;
+    client::clean_up_on_signals()?;
+    let target = target(&arguments.hosts, false)?;
+    let hosts = match &target {
+        Target::Here => None,
+        Target::Hosts(plan) => Some(plan),
+    };
+    let as_json = arguments.which.json;
+    let (mut failed, mut shown) = (None, Vec::new());
+    let mut tell = |finding: &Finding| {
+        let Finding { what, found } = finding;
+        shown.push(match found {
+            Ok(found) => json!({ "what": what, "ok": true, "found": found }),
+            Err(error) => json!({
+                "what": what, "ok": false, "error": error.error, "cause": error.cause,
+                "help": error.help,
+            }),
+        });
+        if let Err(error) = found {
+            failed.get_or_insert_with(|| error.clone());
+        }
+        if !as_json {
+            // A reader that has gone does not change the result.
+            let _ = present::line(&match found {
+                Ok(found) => format!("ok    {what:<18} {found}"),
+                Err(error) => format!("FAIL  {what:<18} {}", error.error),
+            });
+        }
+    };
+    let (program, instance) = (Program::current()?, instance(&arguments.which));
+    cluster::doctor(&program, &instance, arguments.directory.as_deref(), hosts, &mut tell);
+    if as_json {
+        present::json(&json!({ "schema": "unisono.doctor/1", "findings": shown }))?;
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+pub(crate) fn serve(arguments: &Serve, policies: ReplacementPolicies) -> Result<(), UserError> {
+    let instance = Instance::at(&arguments.instance);
+    cluster::serve_process(&instance, arguments.id, arguments.attached, policies)
+}
+
+/// Description of a server, with its host if it has one.
+fn whose(server: &ServerEntry) -> String {
+    match &server.host {
+        Some(host) => format!("server {} on {host}", server.id),
+        None => format!("server {}", server.id),
+    }
+}
+
+fn state_line(state: &ServerState) -> String {
+    let ServerState { entry, status, files } = state;
+    let whose = whose(entry);
+    match status {
+        Ok(status) => {
+            let disks = file_systems(std::slice::from_ref(state));
+            let disks = disks.iter().filter(|disk| disk.same_as.is_none());
+            let total = |of: fn(&DiskSpace) -> u64| disks.clone().map(of).sum::<u64>();
+            let files = files.map_or_else(|| "?".to_owned(), |files| files.to_string());
+            format!(
+                "  {whose}  running at {}  {} clients  {} requests  {} moved  {} cached  {files} \
+                 files  {} of {} free",
+                entry.address,
+                status.clients.saturating_sub(1),
+                status.requests,
+                show_size(status.bytes_moved),
+                show_size(status.cache_bytes),
+                show_size(total(|disk| disk.free_bytes)),
+                show_size(total(|disk| disk.size_bytes)),
+            )
+        }
+        Err(cause) => format!("  {whose}  does not answer at {}: {cause}", entry.address),
+    }
+}
+
+pub(crate) fn state_json(state: &ServerState) -> serde_json::Value {
+    let ServerState { entry, status, files } = state;
+    match status {
+        Ok(status) => json!({
+            "id": entry.id, "pid": entry.pid, "host": entry.host, "address": entry.address,
+            "running": true, "clients": status.clients.saturating_sub(1),
+            "requests": status.requests, "bytes_moved": status.bytes_moved,
+            "cache_bytes": status.cache_bytes, "dirty_bytes": status.dirty_bytes,
+            "collective_bytes": status.collective_bytes,
+            "files": files,
+            "disks": status.disks.iter().map(|(capacity, free)| json!({
+                "capacity_bytes": capacity, "free_bytes": free
+            })).collect::<Vec<_>>(),
+        }),
+        Err(cause) => json!({
+            "id": entry.id, "pid": entry.pid, "host": entry.host, "address": entry.address,
+            "running": false, "cause": cause,
+        }),
+    }
+}

@@ -1,0 +1,131 @@
+//! `bench`: measures real transfers.
+
+use super::bench_plot;
+use crate::arguments::{Bench, BenchCommand};
+use crate::output::file::OutputFile;
+use crate::output::format::plural;
+use crate::output::present;
+use client::{Direct, Instance};
+use cluster::{Program, ServerOptions, TemporaryInstance};
+use interface::{Limits, Report, Row, UserError};
+use measure::{BenchPlan, CaseSpec};
+
+/// Default patterns.
+const PATTERNS: [&str; 2] = ["wbc", "rbc"];
+const RECORD_BYTES: u64 = 8192;
+
+pub(crate) fn run(arguments: &Bench) -> Result<(), UserError> {
+    if let Some(BenchCommand::Tops(tops)) = &arguments.command {
+        return super::tops::run(tops);
+    }
+    let plan = plan(arguments)?;
+    plan.check()?;
+    let plot = arguments.plot.as_deref().map(OutputFile::create).transpose()?;
+    let program = Program::current()?;
+    client::clean_up_on_signals()?;
+    let report = match &arguments.instance {
+        Some(directory) => measure(&Instance::at(directory), &program, &plan, arguments)?,
+        None => {
+            arguments.root.check()?;
+            let options = ServerOptions {
+                degraded: false,
+                cache_bytes: arguments.cache,
+                direct: if arguments.direct { Direct::All } else { Direct::None },
+                tcp_host: arguments.tcp.clone(),
+                ..ServerOptions::default()
+            };
+            let started = TemporaryInstance::start(
+                &program,
+                arguments.servers,
+                &arguments.data,
+                arguments.directory.as_deref(),
+                &options,
+            )?;
+            measure(started.instance(), &program, &plan, arguments)?
+        }
+    };
+    if let Some(plot) = plot {
+        plot.write(&bench_plot::picture(&report.results).draw())?;
+    }
+    if arguments.cases.json { present::json(&report) } else { Ok(()) }
+}
+
+/// Measures the limits of this machine, if wanted, and then the cases. Shows each row as it comes.
+fn measure(
+    instance: &Instance,
+    program: &Program,
+    plan: &BenchPlan,
+    arguments: &Bench,
+) -> Result<Report, UserError> {
+    let as_json = arguments.cases.json;
+    let limits =
+        arguments.limits.then(|| measure::measure_limits(instance, arguments.size)).transpose()?;
+    if let (Some(limits), false) = (&limits, as_json) {
+        show_limits(limits)?;
+    }
+    if !as_json {
+        let of = |spec: &CaseSpec| format!("{} by {}", spec.pattern, spec.strategy);
+        let first = plan.cases.first().map(of).unwrap_or_default();
+        let cases = plural(plan.cases.len() as u32, "case");
+        present::note(&format!("measuring {cases}, first {first}: a line for each as it ends"));
+    }
+    let mut header_shown = false;
+    let progress = |row: &Row| {
+        let shown = present::table_row(row, limits.as_ref());
+        if as_json {
+            present::note(&shown);
+            return;
+        }
+        if !header_shown {
+            header_shown = true;
+            let _ = present::line(&present::table_header(limits.is_some()));
+        }
+        let _ = present::line(&shown);
+    };
+    let report = measure::bench(instance, program, plan, progress)?;
+    Ok(Report { limits, ..report })
+}
+
+fn show_limits(limits: &Limits) -> Result<(), UserError> {
+    let Limits { memory_copy_mib_s, dd_write_mib_s, dd_write_fsync_mib_s, dd_read_mib_s } = limits;
+    present::line(&format!(
+        "limits, MiB/s: memory copy {memory_copy_mib_s:.1}; dd bs=1M: write {dd_write_mib_s:.1}, \
+         write and fsync {dd_write_fsync_mib_s:.1}, read {dd_read_mib_s:.1}"
+    ))?;
+    present::line(
+        "/copy, /dd: MiB/s over MiB/s of the memory copy, and of dd in the same direction",
+    )
+}
+
+/// Returns `said`, or `otherwise` if that is empty.
+fn or<T: Clone>(said: Vec<T>, otherwise: &[T]) -> Vec<T> {
+    if said.is_empty() { otherwise.to_vec() } else { said }
+}
+
+fn plan(arguments: &Bench) -> Result<BenchPlan, UserError> {
+    let cases = &arguments.cases;
+    let patterns = or(cases.patterns(), &PATTERNS.map(str::to_owned));
+    let mut specs = Vec::new();
+    for pattern in &patterns {
+        for &record_bytes in &or(cases.record.clone(), &[RECORD_BYTES]) {
+            for strategy in cases.strategies() {
+                specs.push(CaseSpec {
+                    strategy,
+                    pattern: pattern.clone(),
+                    record_bytes,
+                    file_bytes: arguments.size,
+                    repeat: arguments.repeat,
+                    sync: arguments.sync,
+                    outstanding_per_disk: arguments.outstanding,
+                    node_group_size: cases.node_group_size.unwrap_or(0),
+                });
+            }
+        }
+    }
+    Ok(BenchPlan {
+        clients: arguments.clients,
+        client_host: arguments.client_host.clone(),
+        block_bytes: arguments.block,
+        cases: specs,
+    })
+}

@@ -1,0 +1,7 @@
+//! Commands that measure transfers of real servers.
+
+pub(crate) mod bench;
+mod bench_plot;
+pub(crate) mod demo;
+pub(crate) mod replay;
+mod tops;
