@@ -1,7 +1,7 @@
 //! Arguments of `bench`.
 
 use super::cases::Cases;
-use super::servers::AsRoot;
+use super::servers::{AsRoot, Caches};
 use super::value_parsers::count;
 use clap::{Args, Subcommand};
 use interface::parse_size as size;
@@ -57,12 +57,8 @@ pub(crate) struct Bench {
     /// Requests that one client keeps outstanding at each disk (caching and two-phase).
     #[arg(long, default_value = "4", value_parser = count)]
     pub(crate) outstanding: u32,
-    /// Size of the block cache of each server to start.
-    #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
-    pub(crate) cache: u64,
-    /// Bypass the page cache of the servers' system (O_DIRECT).
-    #[arg(long, conflicts_with = "instance")]
-    pub(crate) direct: bool,
+    #[command(flatten)]
+    pub(crate) caches: Caches,
     /// Listen by TCP on this address. Clients also listen on it for one another.
     #[arg(long, value_name = "HOST", conflicts_with = "instance", group = "may_be_tcp")]
     pub(crate) tcp: Option<String>,

@@ -4,7 +4,7 @@ use super::bench::Bench;
 use super::demo::Demo;
 use super::files::{Cat, Cp, Df, Du, Find, Get, Layout, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
 use super::hints::Hints;
-use super::instance::InstanceOnly;
+use super::instance::{InstanceOnly, OnInstance};
 use super::programs::{Replay, WhatIf};
 use super::record::Record;
 use super::reproduce::Reproduce;
@@ -45,34 +45,34 @@ pub(crate) enum Command {
     /// Check this machine, the hosts of a hostfile or job, and an instance.
     Doctor(Doctor),
     /// Copy a local file into an instance.
-    Put(Put),
+    Put(OnInstance<Put>),
     /// Copy a file out of an instance.
-    Get(Get),
+    Get(OnInstance<Get>),
     /// Copy files and directories into an instance, out of it, or within it.
-    Cp(Cp),
+    Cp(OnInstance<Cp>),
     /// Move files and directories within an instance.
-    Mv(Mv),
+    Mv(OnInstance<Mv>),
     /// List a directory of an instance.
-    Ls(Ls),
+    Ls(OnInstance<Ls>),
     /// Draw the directories and files of an instance as a tree.
-    Tree(MaybeNamed),
+    Tree(OnInstance<MaybeNamed>),
     /// Find files and directories of an instance.
-    Find(Find),
+    Find(OnInstance<Find>),
     /// Show the metadata of a file or a directory.
-    Stat(Named),
+    Stat(OnInstance<Named>),
     /// Print files of an instance.
-    Cat(Cat),
+    Cat(OnInstance<Cat>),
     /// Make directories in an instance.
-    Mkdir(Mkdir),
+    Mkdir(OnInstance<Mkdir>),
     /// Remove files and directories of an instance.
-    Rm(Rm),
+    Rm(OnInstance<Rm>),
     /// Show the space that files of an instance use.
-    Du(Du),
+    Du(OnInstance<Du>),
     /// Show or set the placement of files on servers, and their buffering there.
     #[command(subcommand)]
     Layout(Layout),
     /// Show the space on the disks of an instance.
-    Df(Df),
+    Df(OnInstance<Df>),
     /// List the hints of MPI-IO, or say which of given ones would be in force.
     Hints(Hints),
     /// Measure real transfers and check every byte.

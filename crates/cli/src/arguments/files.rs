@@ -1,6 +1,6 @@
 //! Arguments of the commands on files and directories.
 
-use super::instance::InstanceOnly;
+use super::instance::OnInstance;
 use super::value_parsers::{count, either};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use interface::{Declared, Replacement, parse_size as size};
@@ -8,8 +8,6 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Put {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Local file, or - for standard input.
     pub(crate) local: PathBuf,
     /// Name in the instance (default: the local file's name), or a directory with a / at its end.
@@ -22,8 +20,6 @@ pub(crate) struct Put {
 
 #[derive(Args, Debug)]
 pub(crate) struct Get {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Name of the file in the instance.
     pub(crate) name: String,
     /// Local file, or - for standard output (default: the last part of the name, in this
@@ -33,8 +29,6 @@ pub(crate) struct Get {
 
 #[derive(Args, Debug)]
 pub(crate) struct Cp {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Sources: local paths, or unisono://NAME in the instance, also with * ? [a-z]. - is standard
     /// input.
     #[arg(required = true, value_name = "SOURCE")]
@@ -60,8 +54,6 @@ pub(crate) struct Cp {
 
 #[derive(Args, Debug)]
 pub(crate) struct Mv {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Files or directories to move, in the instance, also with * ? [a-z].
     #[arg(required = true, value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
@@ -85,8 +77,6 @@ pub(crate) struct Sizes {
 #[command(disable_help_flag = true)]
 pub(crate) struct Ls {
     #[command(flatten)]
-    pub(crate) which: InstanceOnly,
-    #[command(flatten)]
     pub(crate) sizes: Sizes,
     /// Directories or files to list, also with * ? [a-z] (default: the root).
     #[arg(value_name = "NAME")]
@@ -104,24 +94,18 @@ pub(crate) struct Ls {
 
 #[derive(Args, Debug)]
 pub(crate) struct Named {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Name of the file or directory.
     pub(crate) name: String,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct MaybeNamed {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Name of the file or directory (default: the root).
     pub(crate) name: Option<String>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Cat {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Names of the files, also with * ? [a-z].
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
@@ -129,8 +113,6 @@ pub(crate) struct Cat {
 
 #[derive(Args, Debug)]
 pub(crate) struct Rm {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Names of the files or directories, also with * ? [a-z].
     #[arg(required_unless_present = "force", value_name = "NAME")]
     pub(crate) names: Vec<String>,
@@ -144,8 +126,6 @@ pub(crate) struct Rm {
 
 #[derive(Args, Debug)]
 pub(crate) struct Mkdir {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Names of the directories.
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
@@ -157,8 +137,6 @@ pub(crate) struct Mkdir {
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Df {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     #[command(flatten)]
     pub(crate) sizes: AlwaysInUnits,
 }
@@ -178,8 +156,6 @@ pub(crate) struct AlwaysInUnits {
 #[command(disable_help_flag = true)]
 pub(crate) struct Du {
     #[command(flatten)]
-    pub(crate) which: InstanceOnly,
-    #[command(flatten)]
     pub(crate) sizes: AlwaysInUnits,
     /// Name of the file or directory (default: the root).
     pub(crate) name: Option<String>,
@@ -190,8 +166,6 @@ pub(crate) struct Du {
 
 #[derive(Args, Debug)]
 pub(crate) struct Find {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Directory to search (default: the root).
     pub(crate) directory: Option<String>,
     /// Only names whose last part matches this pattern: * for any characters, ? for one, [a-z] for
@@ -227,15 +201,13 @@ pub(crate) enum Kind {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Layout {
     /// Show the layout of a file, or the defaults of a directory for new files.
-    Get(LayoutGet),
+    Get(OnInstance<LayoutGet>),
     /// Set the defaults of a directory for new files. Existing files keep their layout.
-    Set(LayoutSet),
+    Set(OnInstance<LayoutSet>),
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct LayoutGet {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Name of the file or directory (default: the root).
     pub(crate) name: Option<String>,
     /// Also show the location of this many blocks, from the first on (files only).
@@ -245,8 +217,6 @@ pub(crate) struct LayoutGet {
 
 #[derive(Args, Debug)]
 pub(crate) struct LayoutSet {
-    #[command(flatten)]
-    pub(crate) which: InstanceOnly,
     /// Name of the directory; / for the root. Options that are left out return to their defaults.
     pub(crate) name: String,
     /// Block size.

@@ -13,3 +13,12 @@ pub(crate) struct InstanceOnly {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// Arguments of a command that does something on an instance.
+#[derive(Args, Debug)]
+pub(crate) struct OnInstance<T: Args> {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    #[command(flatten)]
+    pub(crate) what: T,
+}

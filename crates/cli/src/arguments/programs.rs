@@ -1,6 +1,6 @@
 //! Arguments of `replay` and `what-if`.
 
-use super::servers::AsRoot;
+use super::servers::{AsRoot, Caches};
 use super::value_parsers::count;
 use clap::Args;
 use interface::parse_size as size;
@@ -34,12 +34,8 @@ pub(crate) struct Replay {
     /// Requests that one rank keeps outstanding at each disk (caching and two-phase).
     #[arg(long, default_value = "4", value_parser = count)]
     pub(crate) outstanding: u32,
-    /// Size of the block cache of each server to start.
-    #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
-    pub(crate) cache: u64,
-    /// Bypass the page cache of the servers' system (O_DIRECT).
-    #[arg(long, conflicts_with = "instance")]
-    pub(crate) direct: bool,
+    #[command(flatten)]
+    pub(crate) caches: Caches,
     /// Number of times to carry the program out.
     #[arg(long, default_value = "1", value_parser = count)]
     pub(crate) repeat: u32,

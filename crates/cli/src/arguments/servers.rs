@@ -4,7 +4,8 @@ use super::instance::InstanceOnly;
 use super::value_parsers::count;
 use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
-use client::DIRTY_PERCENT;
+use client::{DIRTY_PERCENT, Direct};
+use cluster::ServerOptions;
 use interface::{UserError, parse_size as size};
 use std::path::PathBuf;
 
@@ -90,6 +91,29 @@ impl AsRoot {
     /// Refuses root without this permission.
     pub(crate) fn check(&self) -> Result<(), UserError> {
         if self.allow_root { Ok(()) } else { cluster::refuse_root() }
+    }
+}
+
+/// Caches on the way to the disks, for each command that measures servers of its own.
+#[derive(Args, Debug)]
+pub(crate) struct Caches {
+    /// Size of the block cache of each server to start.
+    #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
+    cache: u64,
+    /// Bypass the page cache of the servers' system (O_DIRECT).
+    #[arg(long, conflicts_with = "instance")]
+    direct: bool,
+}
+
+impl Caches {
+    /// Returns options of servers with these caches.
+    pub(crate) fn options(&self) -> ServerOptions {
+        ServerOptions {
+            degraded: false,
+            cache_bytes: self.cache,
+            direct: if self.direct { Direct::All } else { Direct::None },
+            ..ServerOptions::default()
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::entries;
 use super::globs;
-use crate::arguments::{Cat, Cp, Get, Put};
+use crate::arguments::{Cat, Cp, Get, InstanceOnly, Put};
 use crate::instances::servers::instance;
 use crate::output::format::show_size;
 use crate::output::present;
@@ -15,7 +15,7 @@ use serde_json::json;
 use std::io::{self, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-pub(crate) fn put(arguments: &Put) -> Result<(), UserError> {
+pub(crate) fn put(which: &InstanceOnly, arguments: &Put) -> Result<(), UserError> {
     let is_standard_input = arguments.local == Path::new(STANDARD_STREAM);
     let last = arguments.local.file_name().filter(|_| !is_standard_input);
     let last = last.map(|name| name.to_string_lossy().into_owned());
@@ -41,9 +41,9 @@ pub(crate) fn put(arguments: &Put) -> Result<(), UserError> {
         ));
     }
     client::clean_up_on_signals()?;
-    let session = Session::new(instance(&arguments.which));
+    let session = Session::new(instance(which));
     let record = session.put(&arguments.local, &name, arguments.block)?;
-    show("unisono.put/1", &record, arguments.which.json)
+    show("unisono.put/1", &record, which.json)
 }
 
 fn no_name() -> UserError {
@@ -54,12 +54,12 @@ fn no_name() -> UserError {
     )
 }
 
-pub(crate) fn get(arguments: &Get) -> Result<(), UserError> {
+pub(crate) fn get(which: &InstanceOnly, arguments: &Get) -> Result<(), UserError> {
     let name = instance_name(&arguments.name);
     let last = name.rsplit('/').next().unwrap_or(&name);
     let local = arguments.local.clone().unwrap_or_else(|| PathBuf::from(last));
     client::clean_up_on_signals()?;
-    let session = Session::new(instance(&arguments.which));
+    let session = Session::new(instance(which));
     if local == Path::new(STANDARD_STREAM) {
         return print_files(&session, &[name]);
     }
@@ -77,10 +77,10 @@ pub(crate) fn get(arguments: &Get) -> Result<(), UserError> {
     let mut output = LocalOutput::open(&local).map_err(|error| failed(&error))?;
     let record = session.get(&name, &mut output, &shown)?;
     output.keep().map_err(|error| failed(&error))?;
-    show("unisono.get/1", &record, arguments.which.json)
+    show("unisono.get/1", &record, which.json)
 }
 
-pub(crate) fn copy(arguments: &Cp) -> Result<(), UserError> {
+pub(crate) fn copy(which: &InstanceOnly, arguments: &Cp) -> Result<(), UserError> {
     let sources: Vec<Place> = arguments.sources.iter().map(|word| Place::of_word(word)).collect();
     let target = Place::of_word(&arguments.target);
     let is_local = |place: &Place| matches!(place, Place::Local(_));
@@ -92,7 +92,7 @@ pub(crate) fn copy(arguments: &Cp) -> Result<(), UserError> {
         ));
     }
     client::clean_up_on_signals()?;
-    let session = Session::new(instance(&arguments.which));
+    let session = Session::new(instance(which));
     let sources = expanded(&session, sources)?;
     if target == Place::Local(STANDARD_STREAM.into()) {
         return print_files(&session, &names_of(&sources)?);
@@ -105,7 +105,7 @@ pub(crate) fn copy(arguments: &Cp) -> Result<(), UserError> {
     let copied = session.copy(&plan, &|bytes| bar.inc(bytes));
     bar.finish_and_clear();
     let copied = copied?;
-    if arguments.which.json {
+    if which.json {
         return present::json(&json!({
             "schema": "unisono.cp/1", "files": copied.files, "bytes": copied.bytes,
             "target": target.to_string(),
@@ -143,8 +143,8 @@ fn names_of(sources: &[Place]) -> Result<Vec<String>, UserError> {
     sources.iter().map(name).collect()
 }
 
-pub(crate) fn cat(arguments: &Cat) -> Result<(), UserError> {
-    let session = Session::new(instance(&arguments.which));
+pub(crate) fn cat(which: &InstanceOnly, arguments: &Cat) -> Result<(), UserError> {
+    let session = Session::new(instance(which));
     print_files(&session, &globs::names(&session, &arguments.names)?)
 }
 

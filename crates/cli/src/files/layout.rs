@@ -1,6 +1,6 @@
 //! `layout get`, `layout set`: placement of files on servers, and their buffering there.
 
-use crate::arguments::{Layout, LayoutGet, LayoutSet};
+use crate::arguments::{InstanceOnly, Layout, LayoutGet, LayoutSet};
 use crate::instances::servers::instance;
 use crate::output::format::{plural, show_size};
 use crate::output::present;
@@ -12,21 +12,21 @@ use serde_json::{Value, json};
 
 pub(crate) fn run(arguments: &Layout) -> Result<(), UserError> {
     match arguments {
-        Layout::Get(get) => show(get),
-        Layout::Set(set) => say(set),
+        Layout::Get(get) => show(&get.which, &get.what),
+        Layout::Set(set) => say(&set.which, &set.what),
     }
 }
 
-fn show(arguments: &LayoutGet) -> Result<(), UserError> {
+fn show(which: &InstanceOnly, arguments: &LayoutGet) -> Result<(), UserError> {
     let name = instance_name(arguments.name.as_deref().unwrap_or(""));
-    let entry = Session::new(instance(&arguments.which)).look_at(&name)?;
+    let entry = Session::new(instance(which)).look_at(&name)?;
     match &entry.kind {
-        EntryKind::File(record) => show_file(record, arguments),
-        EntryKind::Directory(defaults) => show_directory(&name, defaults, arguments.which.json),
+        EntryKind::File(record) => show_file(record, arguments.blocks, which.json),
+        EntryKind::Directory(defaults) => show_directory(&name, defaults, which.json),
     }
 }
 
-fn say(arguments: &LayoutSet) -> Result<(), UserError> {
+fn say(which: &InstanceOnly, arguments: &LayoutSet) -> Result<(), UserError> {
     let name = instance_name(&arguments.name);
     let defaults = FileDefaults {
         block_bytes: arguments.block,
@@ -41,7 +41,7 @@ fn say(arguments: &LayoutSet) -> Result<(), UserError> {
             blocks_max: arguments.max_blocks,
         },
     };
-    let session = Session::new(instance(&arguments.which));
+    let session = Session::new(instance(which));
     let servers = session.servers()?;
     let mut named = arguments.pool.iter().chain(&arguments.map);
     if let Some(strange) = named.find(|server| **server >= servers) {
@@ -52,22 +52,22 @@ fn say(arguments: &LayoutSet) -> Result<(), UserError> {
         ));
     }
     session.set_defaults(&name, defaults.clone())?;
-    match arguments.which.json {
+    match which.json {
         true => show_directory(&name, &defaults, true),
         false => Ok(()),
     }
 }
 
-fn show_file(record: &FileRecord, arguments: &LayoutGet) -> Result<(), UserError> {
+fn show_file(record: &FileRecord, blocks_max: u64, as_json: bool) -> Result<(), UserError> {
     let stripe = &record.stripe;
     let pool: Vec<u32> = record.servers().map(|server| server.0).collect();
     let map = stripe.map.as_ref().map(|map| {
         let server = |place: &u32| record.pool.server(ServerId(*place)).0;
         map.servers().iter().map(server).collect::<Vec<u32>>()
     });
-    let blocks = arguments.blocks.min(record.bytes.div_ceil(stripe.block_bytes));
+    let blocks = blocks_max.min(record.bytes.div_ceil(stripe.block_bytes));
     let places = (0..blocks).map(|block| (block, record.server_of(block).0, stripe.locate(block)));
-    if arguments.which.json {
+    if as_json {
         let places: Vec<Value> = places
             .map(|(block, server, at)| {
                 json!({ "block": block, "server": server, "disk": at.disk.0, "slot": at.slot })

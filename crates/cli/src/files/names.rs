@@ -2,7 +2,7 @@
 
 use super::entries::{self, entry_json, last_part, long_line, short_line};
 use super::globs;
-use crate::arguments::{Du, Find, Kind, Ls, MaybeNamed, Mkdir, Mv, Named, Rm};
+use crate::arguments::{Du, Find, InstanceOnly, Kind, Ls, MaybeNamed, Mkdir, Mv, Named, Rm};
 use crate::instances::servers::instance;
 use crate::output::format::show_size;
 use crate::output::present;
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;
 
-pub(crate) fn list(arguments: &Ls) -> Result<(), UserError> {
-    let session = Session::new(instance(&arguments.which));
+pub(crate) fn list(which: &InstanceOnly, arguments: &Ls) -> Result<(), UserError> {
+    let session = Session::new(instance(which));
     let names = match arguments.names.is_empty() {
         true => vec![String::new()],
         false => globs::names(&session, &arguments.names)?,
@@ -36,7 +36,7 @@ pub(crate) fn list(arguments: &Ls) -> Result<(), UserError> {
         found.retain(|entry| arguments.all || !is_hidden(entry));
         directories.push((name, found));
     }
-    if arguments.which.json {
+    if which.json {
         let inside = directories.into_iter().flat_map(|(_, found)| found);
         return present_all("unisono.ls/2", &files.into_iter().chain(inside).collect::<Vec<_>>());
     }
@@ -76,10 +76,10 @@ fn is_dotted(part: &str) -> bool {
     part.starts_with('.')
 }
 
-pub(crate) fn tree(arguments: &MaybeNamed) -> Result<(), UserError> {
+pub(crate) fn tree(which: &InstanceOnly, arguments: &MaybeNamed) -> Result<(), UserError> {
     let name = instance_name(arguments.name.as_deref().unwrap_or(""));
-    let all = Session::new(instance(&arguments.which)).walk(&name)?;
-    if arguments.which.json {
+    let all = Session::new(instance(which)).walk(&name)?;
+    if which.json {
         return present_all("unisono.tree/1", &all);
     }
     let depth = |entry: &Entry| depth_below(&name, &entry.name);
@@ -116,7 +116,7 @@ fn depth_below(above: &str, name: &str) -> usize {
     parts(name) - parts(above)
 }
 
-pub(crate) fn find(arguments: &Find) -> Result<(), UserError> {
+pub(crate) fn find(which: &InstanceOnly, arguments: &Find) -> Result<(), UserError> {
     let glob = arguments.name.as_deref().map(Glob::new).transpose().map_err(|error| {
         UserError::usage(
             format!("{:?} is not a pattern for names", arguments.name.as_deref().unwrap_or("")),
@@ -126,7 +126,7 @@ pub(crate) fn find(arguments: &Find) -> Result<(), UserError> {
     })?;
     let glob = glob.map(|glob| glob.compile_matcher());
     let from = instance_name(arguments.directory.as_deref().unwrap_or(""));
-    let session = Session::new(instance(&arguments.which));
+    let session = Session::new(instance(which));
     let newer = arguments.newer.as_deref();
     let newer = newer.map(|word| time_of_place(&session, &Place::of_word(word))).transpose()?;
     let mut found = session.walk(&from)?;
@@ -139,7 +139,7 @@ pub(crate) fn find(arguments: &Find) -> Result<(), UserError> {
         let is_newer = newer.is_none_or(|newer| entry.modified > newer);
         kind && least && most && is_newer && !entry.name.is_empty() && name()
     });
-    if arguments.which.json {
+    if which.json {
         return present_all("unisono.find/1", &found);
     }
     present::lines(found.into_iter().map(|entry| entry.name))
@@ -163,10 +163,10 @@ fn time_of_place(session: &Session, place: &Place) -> Result<Timestamp, UserErro
     Ok(Timestamp::from_ns(u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)))
 }
 
-pub(crate) fn stat(arguments: &Named) -> Result<(), UserError> {
+pub(crate) fn stat(which: &InstanceOnly, arguments: &Named) -> Result<(), UserError> {
     let name = instance_name(&arguments.name);
-    let entry = Session::new(instance(&arguments.which)).look_at(&name)?;
-    if arguments.which.json {
+    let entry = Session::new(instance(which)).look_at(&name)?;
+    if which.json {
         let mut object = entry_json(&entry);
         object["schema"] = "unisono.stat/1".into();
         return present::json(&object);
@@ -188,15 +188,15 @@ pub(crate) fn stat(arguments: &Named) -> Result<(), UserError> {
     }
 }
 
-pub(crate) fn make_directories(arguments: &Mkdir) -> Result<(), UserError> {
-    let session = Session::new(instance(&arguments.which));
+pub(crate) fn make_directories(which: &InstanceOnly, arguments: &Mkdir) -> Result<(), UserError> {
+    let session = Session::new(instance(which));
     let names: Vec<String> = arguments.names.iter().map(|name| instance_name(name)).collect();
     names.iter().try_for_each(|name| session.make_directory(name, arguments.parents))?;
-    present_names("unisono.mkdir/1", "made", &names, arguments.which.json)
+    present_names("unisono.mkdir/1", "made", &names, which.json)
 }
 
-pub(crate) fn rename(arguments: &Mv) -> Result<(), UserError> {
-    let session = Session::new(instance(&arguments.which));
+pub(crate) fn rename(which: &InstanceOnly, arguments: &Mv) -> Result<(), UserError> {
+    let session = Session::new(instance(which));
     let target = instance_name(&arguments.target);
     let is_there = session.find(&target)?;
     let into = is_there.as_ref().is_some_and(|entry| entry.file().is_none());
@@ -226,11 +226,11 @@ pub(crate) fn rename(arguments: &Mv) -> Result<(), UserError> {
         session.rename(&source, &to, true)?;
         names.push(to);
     }
-    present_names("unisono.mv/1", "moved_to", &names, arguments.which.json)
+    present_names("unisono.mv/1", "moved_to", &names, which.json)
 }
 
-pub(crate) fn remove(arguments: &Rm) -> Result<(), UserError> {
-    let session = Session::new(instance(&arguments.which));
+pub(crate) fn remove(which: &InstanceOnly, arguments: &Rm) -> Result<(), UserError> {
+    let session = Session::new(instance(which));
     let mut names = Vec::new();
     for word in &arguments.names {
         match arguments.force {
@@ -261,12 +261,12 @@ pub(crate) fn remove(arguments: &Rm) -> Result<(), UserError> {
         }
     }
     session.free_leftovers();
-    present_names("unisono.rm/2", "removed", &removed, arguments.which.json)
+    present_names("unisono.rm/2", "removed", &removed, which.json)
 }
 
-pub(crate) fn usage(arguments: &Du) -> Result<(), UserError> {
+pub(crate) fn usage(which: &InstanceOnly, arguments: &Du) -> Result<(), UserError> {
     let name = instance_name(arguments.name.as_deref().unwrap_or(""));
-    let all = Session::new(instance(&arguments.which)).walk(&name)?;
+    let all = Session::new(instance(which)).walk(&name)?;
     // Bytes and number of files below each directory, at any depth.
     let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for entry in &all {
@@ -289,7 +289,7 @@ pub(crate) fn usage(arguments: &Du) -> Result<(), UserError> {
     let mut shown: Vec<&Entry> = all.iter().filter(is_shown).collect();
     // Content comes before its directory, as in du.
     shown.reverse();
-    if arguments.which.json {
+    if which.json {
         let rows: Vec<Value> = shown
             .iter()
             .map(|entry| {

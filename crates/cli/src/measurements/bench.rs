@@ -5,7 +5,7 @@ use crate::arguments::{Bench, BenchCommand};
 use crate::output::file::OutputFile;
 use crate::output::format::plural;
 use crate::output::present;
-use client::{Direct, Instance};
+use client::Instance;
 use cluster::{Program, ServerOptions, TemporaryInstance};
 use interface::{Limits, Report, Row, UserError};
 use measure::{BenchPlan, CaseSpec};
@@ -27,13 +27,8 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), UserError> {
         Some(directory) => measure(&Instance::at(directory), &program, &plan, arguments)?,
         None => {
             arguments.root.check()?;
-            let options = ServerOptions {
-                degraded: false,
-                cache_bytes: arguments.cache,
-                direct: if arguments.direct { Direct::All } else { Direct::None },
-                tcp_host: arguments.tcp.clone(),
-                ..ServerOptions::default()
-            };
+            let caches = arguments.caches.options();
+            let options = ServerOptions { tcp_host: arguments.tcp.clone(), ..caches };
             let started = TemporaryInstance::start(
                 &program,
                 arguments.servers,

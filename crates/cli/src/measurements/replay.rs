@@ -2,8 +2,8 @@
 
 use crate::arguments::Replay;
 use crate::output::present;
-use client::{Direct, Instance, Strategy};
-use cluster::{Program, ServerOptions, TemporaryInstance};
+use client::{Instance, Strategy};
+use cluster::{Program, TemporaryInstance};
 use interface::{UserError, parse_size};
 use measure::{RankReport, ReplayPlan, ReplayReport, ReplayRun};
 use trace::Trace;
@@ -32,19 +32,13 @@ pub(crate) fn run(arguments: &Replay) -> Result<(), UserError> {
         Some(directory) => replay(&Instance::at(directory), &program, &plan, arguments)?,
         None => {
             arguments.root.check()?;
-            let options = ServerOptions {
-                degraded: false,
-                cache_bytes: arguments.cache,
-                direct: if arguments.direct { Direct::All } else { Direct::None },
-                ..ServerOptions::default()
-            };
             let servers = recorded.map(|instance| instance.servers);
             let started = TemporaryInstance::start(
                 &program,
                 arguments.servers.or(servers).unwrap_or(1),
                 &arguments.data,
                 arguments.directory.as_deref(),
-                &options,
+                &arguments.caches.options(),
             )?;
             replay(started.instance(), &program, &plan, arguments)?
         }
