@@ -33,7 +33,7 @@ use interface::{ExitCode, UserError};
 use measure::{PlainRates, plain_rates};
 use outcome::{Ending, Outcome, PlaceOfFiles};
 use report::Report;
-use staging::{Files, LeftOut, StagedOut};
+use staging::{CopyOut, Files, StagedOut};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -59,9 +59,8 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     if let Err(missing) = find(&arguments.program[0], "run") {
         return Ok(not_started(&missing));
     }
-    let left_out = LeftOut::of(&arguments.no_stage_out_of)?;
-    let target = staging::Target::of(arguments);
-    let copies = target.prepare(arguments, &left_out)?;
+    let copy_out = CopyOut::of(arguments)?;
+    let copies = copy_out.target.prepare(arguments, &copy_out.left_out)?;
     let compare = Compare::of(arguments, preload.as_ref())?;
     let deadline = deadline(arguments, copies.as_deref())?;
     let signals = Signals::catch()?;
@@ -85,8 +84,8 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     let again = start_command(arguments, &job);
     let message = format!("unisono: interrupted; the data of the run is kept: {again}");
     signals.stop_on_signal(job.instance(), message);
-    let mut outcome = finish(arguments, &mut job, ending, (&target, &left_out), &again);
-    remark(&mut outcome, &signals, &target);
+    let mut outcome = finish(arguments, &mut job, ending, &copy_out, &again);
+    remark(&mut outcome, &signals, &copy_out.target);
     if let (Some(compare), Some(before)) = (&compare, before) {
         compare_with(&mut outcome, before, compare, &signals);
     }
@@ -204,7 +203,7 @@ fn finish<'a>(
     arguments: &'a Run,
     job: &mut JobInstance,
     ending: Ending,
-    (target, left_out): (&staging::Target, &LeftOut),
+    copy_out: &CopyOut,
     again: &str,
 ) -> Outcome<'a> {
     let (instance, file) = (job.instance().clone(), job.file().clone());
@@ -222,12 +221,12 @@ fn finish<'a>(
     let limits = limits(arguments, job, &report);
     let is_readable = errors.is_empty();
     let data = || PlaceOfFiles::Data(again.to_owned());
-    let (checked, place) = match settle(arguments, job, &files, target, left_out) {
+    let (checked, place) = match settle(arguments, job, &files, copy_out) {
         Ok(place) if is_readable => (Ok(()), place),
         Ok(_) => (Ok(()), data()),
         Err(error) => {
             let checked = check_after(&error, job, &files);
-            let copies = !matches!(target, staging::Target::Nowhere);
+            let copies = !matches!(copy_out.target, staging::Target::Nowhere);
             errors.push(kept(error, copies, again));
             (checked, data())
         }
@@ -289,11 +288,11 @@ fn settle(
     arguments: &Run,
     job: &JobInstance,
     files: &Files,
-    target: &staging::Target,
-    left_out: &LeftOut,
+    copy_out: &CopyOut,
 ) -> Result<PlaceOfFiles, UserError> {
     let session = Session::new(job.instance().clone());
     let names = files.names.iter().map(String::as_str);
+    let CopyOut { target, left_out } = copy_out;
     match target {
         staging::Target::Nowhere if arguments.discard => Ok(PlaceOfFiles::Discarded),
         staging::Target::Nowhere => {

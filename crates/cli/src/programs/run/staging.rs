@@ -76,6 +76,23 @@ fn is_own(name: &str) -> bool {
     name == OWN || name.starts_with(&format!("{OWN}/"))
 }
 
+/// Copy of the files out of the instance at the end.
+pub(super) struct CopyOut {
+    pub(super) target: Target,
+    pub(super) left_out: LeftOut,
+}
+
+impl CopyOut {
+    /// Copy that the arguments say.
+    ///
+    /// # Errors
+    /// Fails when a pattern of the files that are left out is wrong.
+    pub(super) fn of(arguments: &Run) -> Result<Self, UserError> {
+        let left_out = LeftOut::of(&arguments.no_stage_out_of)?;
+        Ok(Self { target: Target::of(arguments), left_out })
+    }
+}
+
 /// Target of the copy out: the user's, or a new directory in the current one.
 pub(super) enum Target {
     /// With `overwrite`, files of the same names are replaced.

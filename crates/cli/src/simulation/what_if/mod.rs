@@ -100,7 +100,7 @@ pub(crate) fn run(
     if let Some(output) = timeline {
         write_timeline(&points[0], &program, output)?;
     }
-    let worth = Worth::of((&axes, &points), &program, &header, share)?;
+    let worth = Worth::of(&axes, &points, &program, &header, share)?;
     let rows = rows(&axes, &points, &outcomes, &worth);
     let kinds: Vec<Kind> = rows.iter().map(|row| row.kind).collect();
     let report = Report {

@@ -28,7 +28,8 @@ impl Worth {
     /// # Errors
     /// Fails when the published residuals are damaged.
     pub(super) fn of(
-        (axes, points): (&[Axis], &[Point]),
+        axes: &[Axis],
+        points: &[Point],
         program: &Program,
         header: &Header,
         share: TimingShare,
