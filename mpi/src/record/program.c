@@ -16,6 +16,8 @@ static int begin(void)
 {
     has_begun = 1;
     stream_begin(directory);
+    /* A rank that aborts at once must not kill others that have no stream yet: a trace has all streams. */
+    PMPI_Barrier(MPI_COMM_WORLD);
     return trace != NULL;
 }
 
