@@ -62,6 +62,7 @@ fn logs_say_who_joined_and_what_transfers_took() {
         "members join",
         "ranks=\"2\"",
         "all members have joined",
+        "a transfer begins",
         "a disk is done",
         "the transfer is done",
         "seconds=",

@@ -87,6 +87,27 @@ fn invalid_registrations_are_refused() {
 }
 
 #[test]
+fn the_members_of_all_groups_are_limited() {
+    // Proves: a server keeps a million members; a registration of more is refused until some leave.
+    let cluster = Cluster::<Bytes>::new(Shape::default());
+    cluster.run_alone(0, |start| async move {
+        let raw = Raw::greeted(&start).await;
+        let size = 65_536;
+        // A key of 1 byte, so that a registration fits a message.
+        let ranks: Vec<u32> = (0..size).collect();
+        for group in 0..16 {
+            let registered = raw.ask(register(group, size, &ranks, ClientKey(7)), None).await;
+            assert!(is_done(&registered), "group {group}: {registered:?}");
+        }
+        let one = register(16, size, &[0], ClientKey(7));
+        assert!(is_refused(&raw.ask(one.clone(), None).await));
+        let leave = LeaveRequest { group: 3, first: ClientId(5), count: 1 };
+        assert!(is_done(&raw.ask(Request::Leave(leave), None).await));
+        assert!(is_done(&raw.ask(one, None).await));
+    });
+}
+
+#[test]
 fn invalid_joins_are_refused() {
     let cluster = Cluster::<Bytes>::new(Shape::default());
     cluster.run_alone(0, |start| async move {

@@ -49,6 +49,14 @@ impl DirectedCall {
         let Self { id, parameters, access, members, roster, timeout } = self;
         let file = server.files.get(parameters.file)?;
         file.check_access(parameters.direction, &access)?;
+        let ByteRange { start, end } = access.file_extent();
+        debug!(
+            file = file.name().as_str(),
+            members = access.clients(),
+            start,
+            end,
+            "a transfer begins"
+        );
         let _change = match parameters.direction {
             Direction::Read => None,
             Direction::Write => Some(server.begin_change(&file)?),

@@ -11,7 +11,7 @@ use super::refusal::bad;
 use super::roster::{Member, Roster};
 use policy::Access;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use tracing::debug;
 use units::{ClientId, PeerId};
@@ -21,6 +21,9 @@ use wire::{
 
 /// Maximum number of groups of a server.
 const GROUPS_MAX: usize = 1 << 16;
+
+/// Maximum number of members of all groups of a server.
+const MEMBERS_MAX: usize = 1 << 20;
 
 /// Failed calls of a group that are remembered for members that join them late.
 const FAILED_CALLS_MAX: usize = 64;
@@ -40,7 +43,7 @@ pub(super) struct Group {
     size: u32,
     roster: Rc<Roster>,
     /// Members that have left of their own will.
-    left: Vec<ClientId>,
+    left: BTreeSet<ClientId>,
     /// Reason why no call can succeed any more.
     broken: Option<Fault>,
     /// Calls that some member has joined and that have not ended.
@@ -64,7 +67,7 @@ impl Group {
         Self {
             size,
             roster: Rc::default(),
-            left: Vec::new(),
+            left: BTreeSet::new(),
             broken: None,
             calls: BTreeMap::new(),
             failed: VecDeque::new(),
@@ -163,6 +166,13 @@ impl Groups {
                 "this server has {GROUPS_MAX} groups already; leave a group first"
             ));
         }
+        let known: usize = groups.values().map(|group| group.roster.count()).sum();
+        if known + members.len() > MEMBERS_MAX {
+            return bad(format!(
+                "the groups of this server have {known} members, of at most {MEMBERS_MAX}; leave a \
+                 group first"
+            ));
+        }
         let group = groups.entry(number).or_insert_with(|| Group::new(size));
         if group.size != size {
             return bad(format!("the group has {} members, not {size}", group.size));
@@ -186,7 +196,7 @@ impl Groups {
         let leaving = (first.0..end).map(ClientId);
         let left: Vec<ClientId> = leaving.filter(|rank| group.roster.remove(*rank, from)).collect();
         for rank in &left {
-            group.left.push(*rank);
+            group.left.insert(*rank);
             group.locks.release_all(*rank);
             group.end_calls_without(*rank);
         }

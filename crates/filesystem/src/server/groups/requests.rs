@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::Rc;
 use tracing::{debug, warn};
-use units::{ByteRange, Duration, PeerId};
+use units::{Duration, PeerId};
 use wire::{AllGatherRequest, CallId, Fault, JoinRequest, Reply};
 use world::World;
 
@@ -76,9 +76,7 @@ impl<W: World> Server<W> {
         let directed = DirectedCall { id, parameters, access, members, roster, timeout };
         let (server, call) = (Rc::clone(self), Rc::clone(call));
         self.collectives.spawn(async move {
-            let extent = directed.access.file_extent();
-            let (members, ByteRange { start, end }) = (directed.access.clients(), extent);
-            debug!(call = call.description(), members, start, end, "all members have joined");
+            debug!(call = call.description(), "all members have joined");
             let begun = server.world.now();
             let served = rare(directed.serve(&server)).await;
             let seconds = server.world.now().since(begun).as_seconds();

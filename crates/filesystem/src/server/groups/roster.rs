@@ -54,7 +54,12 @@ impl Roster {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.borrow().count() == 0
+        self.count() == 0
+    }
+
+    /// Number of members.
+    pub(super) fn count(&self) -> usize {
+        self.0.borrow().count()
     }
 
     /// Tells if a client joins calls for a member.
