@@ -93,9 +93,9 @@ class Results(Table):
     >>> results = unisono.sweep(pattern="rb", strategy="disk-directed", servers=[4, 8, 16], size="1MiB", trials=1)
     >>> results.to_pandas()[["servers", "mib_s"]].round(1)
        servers  mib_s
-    0        4    7.4
-    1        8   13.4
-    2       16   22.6
+    0        4    7.5
+    1        8   13.5
+    2       16   22.7
     >>> results.to_arrow().num_rows, results.best()["servers"]
     (3, 16)
     >>> results.plot(x="servers").save("servers.svg")
