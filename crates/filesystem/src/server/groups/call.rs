@@ -18,6 +18,8 @@ pub(super) struct Call {
     size: u32,
     /// Members that have joined, by the lowest rank of each run.
     joined: RefCell<BTreeMap<ClientId, MemberRun>>,
+    /// Number of members that have joined.
+    joined_count: Cell<u64>,
     /// What the members of each request transfer, until the transfer begins.
     accesses: RefCell<Vec<(Vec<MemberRun>, Access)>>,
     /// True from the moment at which the last member has joined.
@@ -39,6 +41,7 @@ impl Call {
             parameters,
             size,
             joined: RefCell::default(),
+            joined_count: Cell::new(0),
             accesses: RefCell::default(),
             is_complete: Cell::new(false),
             outcome: RefCell::default(),
@@ -63,10 +66,10 @@ impl Call {
         if let Some(again) = members.iter().find_map(|run| self.first_joined_of(run)) {
             return bad(format!("rank {} joined one call twice", again.0));
         }
-        let mut joined = self.joined.borrow_mut();
-        joined.extend(members.iter().map(|run| (run.first, *run)));
-        let count: u64 = joined.values().map(|run| u64::from(run.count)).sum();
-        drop(joined);
+        self.joined.borrow_mut().extend(members.iter().map(|run| (run.first, *run)));
+        let joining: u64 = members.iter().map(|run| u64::from(run.count)).sum();
+        let count = self.joined_count.get() + joining;
+        self.joined_count.set(count);
         self.accesses.borrow_mut().push((members, access));
         let is_last = count == u64::from(self.size);
         if is_last {
@@ -81,9 +84,13 @@ impl Call {
     pub(super) fn take_access(&self) -> (Vec<MemberRun>, Access) {
         let mut accesses = std::mem::take(&mut *self.accesses.borrow_mut());
         if accesses.len() == 1
-            && let Some(of_all) = accesses.pop()
+            && let Some((members, of_all)) = accesses.pop()
         {
-            return of_all;
+            let access = match of_all {
+                Access::Parts(parts) => Access::of_parts(parts),
+                rule => rule,
+            };
+            return (members, access);
         }
         let members = self.joined.borrow().values().copied().collect();
         let mut parts = vec![OwnPart::NOTHING; self.size as usize];
@@ -178,4 +185,76 @@ fn describe(call: &CollectiveCall, number: u64, file_name: &str) -> String {
 fn with_details(description: &str, call: &CollectiveCall) -> String {
     let sync = if call.sync { ", synced" } else { "" };
     format!("{description} ({:?} order{sync})", call.order)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: an access is the same however its members join, and no member joins twice.
+    use super::*;
+    use policy::DiskOrder;
+    use units::{FileId, RegionId};
+
+    const SIZE: u32 = 6;
+
+    fn call() -> Call {
+        let (direction, order) = (Direction::Read, DiskOrder::Sorted);
+        let parameters = CollectiveCall { direction, file: FileId(1), order, sync: false };
+        Call::new(parameters, (0, SIZE), "f")
+    }
+
+    fn runs(runs: &[(u32, u32)]) -> Vec<MemberRun> {
+        let run = |(first, count): &(u32, u32)| MemberRun {
+            first: ClientId(*first),
+            count: *count,
+            region: RegionId(7),
+        };
+        runs.iter().map(run).collect()
+    }
+
+    fn parts(members: &[MemberRun]) -> Access {
+        let ranks = members.iter().flat_map(MemberRun::ranks);
+        Access::Parts(ranks.map(|rank| OwnPart::contiguous(u64::from(rank.0) * 8, 8)).collect())
+    }
+
+    #[test]
+    fn an_access_is_the_same_however_members_join() {
+        let joins: [&[&[(u32, u32)]]; 4] = [
+            &[&[(0, 6)]],
+            &[&[(3, 3)], &[(0, 3)]],
+            &[&[(0, 1), (2, 1), (4, 1)], &[(1, 1), (3, 1), (5, 1)]],
+            &[&[(5, 1)], &[(0, 1)], &[(1, 2), (4, 1)], &[(3, 1)]],
+        ];
+        let whole = Access::of_parts(parts(&runs(&[(0, 6)])).into_parts());
+        for requests in joins {
+            let call = call();
+            for (number, request) in requests.iter().enumerate() {
+                let members = runs(request);
+                let access = parts(&members);
+                let is_last = call.add(members, access).expect("each joins once");
+                assert_eq!(is_last, number + 1 == requests.len(), "{requests:?}");
+            }
+            assert_eq!(call.missing(), []);
+            let (members, access) = call.take_access();
+            assert_eq!(access, whole, "{requests:?}");
+            let ranks = members.iter().flat_map(MemberRun::ranks);
+            assert!(ranks.eq((0..SIZE).map(ClientId)), "{requests:?}");
+        }
+    }
+
+    #[test]
+    fn a_member_that_joins_twice_changes_nothing() {
+        let call = call();
+        let add = |members: &[(u32, u32)]| {
+            let members = runs(members);
+            let access = parts(&members);
+            call.add(members, access)
+        };
+        assert_eq!(add(&[(1, 2)]), Ok(false));
+        for again in [&[(2, 1)][..], &[(0, 2)], &[(0, 6)], &[(3, 1), (1, 1)], &[(0, 1), (2, 2)]] {
+            assert!(add(again).is_err(), "{again:?}");
+        }
+        let others = [0, 3, 4, 5].map(ClientId);
+        assert_eq!(call.missing(), others);
+        assert_eq!(add(&[(0, 1), (3, 3)]), Ok(true));
+    }
 }
