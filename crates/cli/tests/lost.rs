@@ -67,6 +67,31 @@ impl Instance {
         self.place.run(&["get", name, "-"])
     }
 
+    /// Proves: reads of each block of the large file on this server, and of its last byte alone,
+    /// fail with its bytes and `told`.
+    fn tells_every_block_of(&self, server: usize, told: &str) {
+        let library = Connection::open(&client::Instance::at(self.place.instance())).unwrap();
+        let large = library.open_file("large").unwrap();
+        let size = large.size().unwrap() as usize;
+        let is_lost = |start: &usize| (start / MIB + self.first) % 2 == server;
+        for start in (0..size).step_by(MIB).filter(is_lost) {
+            let end = size.min(start + MIB);
+            let error = large.read_at(&mut vec![0; end - start], start as u64).unwrap_err();
+            // Of the last block, which an older copy had in part, the first damage is told.
+            let whole = self.content.len() / MIB * MIB;
+            let told_end = if end <= whole { end.to_string() } else { String::new() };
+            let range = format!("bytes {start} to {told_end}");
+            assert!(error.cause.contains(&range) && error.cause.contains(told), "{error}");
+            let last = large.read_at(&mut [0], end as u64 - 1).unwrap_err();
+            for error in [error, last] {
+                assert_eq!(error.code as i32, DATA_CHECK, "{error}");
+                assert!(error.cause.contains("of \"large\""), "{error}");
+            }
+        }
+        // Which of them a copy meets first depends on the disks.
+        self.get("large").failed(DATA_CHECK, &["of \"large\"", told]);
+    }
+
     /// Number of a server without the file of this server.
     fn other(server: usize) -> usize {
         1 - server
@@ -185,9 +210,7 @@ fn names_what_is_lost(instance: &Instance, server: usize, cause: &str) {
 fn gives_what_is_left(instance: &Instance, server: usize, cause: &str) {
     let whole = &instance.small[Instance::other(server)];
     assert_eq!(instance.get(whole).done().output, instance.content[..700_000]);
-    let start = if server == instance.first { 0 } else { MIB };
-    let range = format!("bytes {start} to {} of \"large\"", start + MIB);
-    instance.get("large").failed(DATA_CHECK, &[&range, cause]);
+    instance.tells_every_block_of(server, cause);
     instance.get(&instance.small[server]).failed(DATA_CHECK, &["bytes 0 to 700000", cause]);
     let changes: [&[&str]; 4] =
         [&["put", "little", "new"], &["rm", whole], &["mv", whole, "new"], &["mkdir", "new"]];
@@ -220,9 +243,7 @@ fn objects_that_are_missing_or_older_are_told() {
         std::fs::copy(entry.path(), objects.join(entry.file_name())).expect("a test may copy");
     }
     place.start(&["--servers", "2"]);
-    let start = if instance.first == 1 { 0 } else { MIB };
-    let range = format!("bytes {start} to {} of \"large\"", start + MIB);
-    instance.get("large").failed(DATA_CHECK, &[&range, "from an older copy"]);
+    instance.tells_every_block_of(1, "from an older copy");
     let whole = |server: usize| {
         let content = instance.get(&instance.small[server]).done().output;
         assert_eq!(content, instance.content[..700_000]);
@@ -233,7 +254,7 @@ fn objects_that_are_missing_or_older_are_told() {
         std::fs::remove_file(entry.path()).expect("a test may remove it");
     }
     place.start(&["--servers", "2"]);
-    instance.get("large").failed(DATA_CHECK, &[&range, "are missing"]);
+    instance.tells_every_block_of(1, "are missing");
     instance.get(&instance.small[1]).failed(DATA_CHECK, &["bytes 0 to 700000", "are missing"]);
     whole(0);
     place.run(&["stop"]).done();

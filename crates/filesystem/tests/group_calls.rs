@@ -336,6 +336,46 @@ fn an_all_gather_names_the_members_that_brought_nothing() {
 }
 
 #[test]
+fn of_missing_members_those_that_answer_are_not_named() {
+    // Two members do not come: one has stopped, the other is busy, perhaps with a wait for the
+    // first.
+    for is_transfer in [true, false] {
+        let cluster = Cluster::new(shape(8));
+        let (machine, node) = (Rc::clone(&cluster.machine), cluster.shape.node_of(2));
+        let registered = Rc::new(Cell::new(0));
+        let ready = Rc::clone(&registered);
+        let programs = cluster.programs(&[0, 1, 2, 3], move |start| {
+            let (machine, ready) = (Rc::clone(&machine), Rc::clone(&ready));
+            async move {
+                let member = register(&start, "all", 4).await.unwrap();
+                let file = open(&member, &start, BYTES).await;
+                ready.set(ready.get() + 1);
+                if start.rank.0 % 2 == 0 {
+                    start.world.sleep(TIMEOUT * 3).await;
+                    return None;
+                }
+                machine.stop(node);
+                let outcome = match is_transfer {
+                    true => read(&member, &file, OwnPart::NOTHING).await.map(|_| ()),
+                    false => member.all_gather(Vec::new()).await.map(|_| ()),
+                };
+                Some(outcome)
+            }
+        });
+        let at = Rc::new(Cell::new(Instant::START));
+        let kill = Kill { node, after: TIMEOUT * 2, ready: registered, ready_min: 4, at };
+        let ended = cluster.run_on(programs, Some(kill));
+        let outcomes = ended.into_iter().flatten().flatten();
+        let faults: Vec<Fault> = outcomes.map(Result::unwrap_err).collect();
+        assert_eq!(faults.len(), 2);
+        for fault in faults {
+            let Fault::MembersMissing { missing, .. } = &fault else { panic!("{fault}") };
+            assert_eq!(missing, &[ClientId(2)]);
+        }
+    }
+}
+
+#[test]
 fn a_name_serves_one_group_after_another() {
     let cluster = Cluster::<Bytes>::new(shape(7));
     cluster.run(0..3, |start| async move {

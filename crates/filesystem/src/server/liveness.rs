@@ -4,20 +4,26 @@
 //! own time-out, to ping the clients that they wait for themselves. So nothing happens to a stopped
 //! client as long as nobody waits.
 //!
-//! Invariant: waits with a time-out of their own (for missing members, for range locks) are no
-//! reason to disconnect a client.
+//! Invariants:
+//! - Waits with a time-out of their own (for missing members, for range locks) are no reason to
+//!   disconnect a client.
+//! - A member that answers is not named as missing when it may itself wait for one that does not.
 
 use crate::liveness::is_silent;
 use crate::server::clients::probes::BoundedWait;
 use crate::server::state::Server;
 use futures_util::future::join_all;
+use std::collections::BTreeSet;
 use std::rc::Rc;
-use units::{Duration, PeerId};
+use units::{ClientId, Duration, PeerId};
 use wire::Reply;
 use world::World;
 
 /// Shortest silence for which a client is disconnected.
 const SILENCE_MIN: Duration = Duration::from_ms(10);
+
+/// Longest silence of a missing member after which it alone is named.
+const MISSING_SILENCE_MAX: Duration = Duration::from_ms(4000);
 
 impl<W: World> Server<W> {
     /// Counts a request of `from` as one whose wait has a time-out of its own.
@@ -40,6 +46,33 @@ impl<W: World> Server<W> {
             join_all(owing.map(|client| self.probe(client, silence))).await;
         }
         Reply::Done
+    }
+
+    /// Pings the clients of the members of a group for which others have waited in vain for a time
+    /// of `waited`. Returns the members that do not answer or have not registered. When all answer,
+    /// returns all.
+    pub(crate) async fn silent_of(
+        &self,
+        group: Option<u64>,
+        missing: Vec<ClientId>,
+        waited: Duration,
+    ) -> Vec<ClientId> {
+        let Some(group) = group else { return missing };
+        let half = Duration::from_ns(waited.as_ns() / 2);
+        let silence = half.clamp(SILENCE_MIN, MISSING_SILENCE_MAX);
+        let clients = self.groups.joiners_of(group, &missing);
+        let distinct: BTreeSet<PeerId> = clients.iter().flatten().copied().collect();
+        let pings = distinct
+            .into_iter()
+            .map(async |client| is_silent(&self.world, client, silence).await.then_some(client));
+        let silent: BTreeSet<PeerId> = join_all(pings).await.into_iter().flatten().collect();
+        let is_heard = |client: &PeerId| !silent.contains(client);
+        let members = missing.iter().zip(clients);
+        let unheard = members.filter(|(_, client)| !client.as_ref().is_some_and(is_heard));
+        match unheard.map(|(member, _)| *member).collect::<Vec<_>>() {
+            none if none.is_empty() => missing,
+            some => some,
+        }
     }
 
     async fn probe(self: &Rc<Self>, client: PeerId, silence: Duration) {

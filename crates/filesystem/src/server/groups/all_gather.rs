@@ -4,6 +4,7 @@
 //! - An all-gather has one outcome, the same for all of its members.
 //! - None waits for a member that has left, nor longer than its timeout for a missing one.
 
+use super::late::Late;
 use super::refusal::bad;
 use crate::signal::Signal;
 use std::cell::RefCell;
@@ -31,6 +32,7 @@ struct AllGather {
     size: u32,
     brought: RefCell<BTreeMap<ClientId, Vec<u8>>>,
     outcome: RefCell<Option<Result<Vec<Vec<u8>>, Fault>>>,
+    late: Late,
     changed: Signal,
 }
 
@@ -49,6 +51,7 @@ impl AllGather {
             size,
             brought: RefCell::default(),
             outcome: RefCell::default(),
+            late: Late::default(),
             changed: Signal::default(),
         }
     }
@@ -132,9 +135,19 @@ impl Gathering<'_> {
         self.all_gather.changed.until(outcome).await
     }
 
-    /// Fails the all-gather, after its members were waited for; returns the fault.
-    pub(super) fn time_out(&self, waited_ms: u64) -> Fault {
-        let fault = missing_from(&self.key.1, self.all_gather.missing(), waited_ms);
+    /// Notes that a member has waited for as long as it may. Returns to the first only.
+    pub(super) async fn is_late(&self) {
+        self.all_gather.late.first_only().await;
+    }
+
+    /// Members that have not brought their bytes.
+    pub(super) fn missing(&self) -> Vec<ClientId> {
+        self.all_gather.missing()
+    }
+
+    /// Fails the all-gather, after `missing` were waited for; returns the fault.
+    pub(super) fn end_without(&self, missing: Vec<ClientId>, waited_ms: u64) -> Fault {
+        let fault = missing_from(&self.key.1, missing, waited_ms);
         self.forget();
         self.all_gather.end(Err(fault.clone()));
         fault

@@ -1,5 +1,6 @@
 //! One collective call of a group: which members have joined it, and its outcome.
 
+use super::late::Late;
 use super::refusal::bad;
 use crate::signal::Signal;
 use policy::{Access, Direction, OwnPart};
@@ -25,6 +26,7 @@ pub(super) struct Call {
     /// True from the moment at which the last member has joined.
     is_complete: Cell<bool>,
     outcome: RefCell<Option<Result<u64, Fault>>>,
+    late: Late,
     /// Notified when `is_complete` or `outcome` has changed.
     changed: Signal,
 }
@@ -45,6 +47,7 @@ impl Call {
             accesses: RefCell::default(),
             is_complete: Cell::new(false),
             outcome: RefCell::default(),
+            late: Late::default(),
             changed: Signal::default(),
         }
     }
@@ -149,6 +152,11 @@ impl Call {
         let other = with_details(&self.description, &self.parameters);
         let cause = format!("rank {first} is in {other}, rank {} in {own}", rank.0);
         self.end(Err(Fault::CallsDiffer { cause }));
+    }
+
+    /// Notes that a member has waited for as long as it may. Returns to the first only.
+    pub(super) async fn is_late(&self) {
+        self.late.first_only().await;
     }
 
     /// Members that have not joined.

@@ -233,6 +233,14 @@ impl Groups {
         group.broken.clone().or_else(left)
     }
 
+    /// Returns the connections of the clients that join calls for members, without those that have
+    /// not registered.
+    pub(crate) fn joiners_of(&self, group: u64, members: &[ClientId]) -> Vec<Option<PeerId>> {
+        let groups = self.groups.borrow();
+        let roster = groups.get(&group).map(|group| &group.roster);
+        members.iter().map(|rank| roster?.joiner_of(*rank)).collect()
+    }
+
     /// Gives `act` the group in which the client `from` has registered this rank.
     pub(super) fn for_member<T>(
         &self,

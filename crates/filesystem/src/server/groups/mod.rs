@@ -11,6 +11,7 @@
 //! | `group.rs` | one group and its calls; all groups of a server |
 //! | `call.rs` | one collective call: which members have joined it, and its outcome |
 //! | `all_gather.rs` | all-gathers, of groups and of processes that have no group yet |
+//! | `late.rs` | which of the waiting members asks for those that are missing |
 //! | `locks.rs` | range locks of one group |
 //! | `requests.rs` | how a server answers the requests to register, join and gather |
 //! | `services.rs` | how it answers those for counters and locks |
@@ -18,6 +19,7 @@
 mod all_gather;
 mod call;
 mod group;
+mod late;
 mod locks;
 mod refusal;
 mod requests;

@@ -21,16 +21,20 @@ const TIMEOUT_MS_MAX: u64 = 365 * 24 * 3600 * 1000;
 impl<W: World> Server<W> {
     /// Takes part in an all-gather until all members have brought their bytes.
     pub(crate) async fn all_gather(&self, request: AllGatherRequest) -> Result<Reply, Fault> {
-        let timeout_ms = request.timeout_ms;
+        let (group, timeout_ms) = (request.group, request.timeout_ms);
         if let Some(fault) = self.groups.why_incomplete(request.group, &request.name) {
             return Err(fault);
         }
         let gathering = self.groups.all_gathers().bring(request)?;
-        let ended = pin!(gathering.ended());
-        let limit = pin!(self.world.sleep(timeout_of(timeout_ms)));
-        let outcome = match select(ended, limit).await {
+        let (ended, timeout) = (pin!(gathering.ended()), timeout_of(timeout_ms));
+        let late = pin!(async {
+            self.world.sleep(timeout).await;
+            gathering.is_late().await;
+            self.silent_of(group, gathering.missing(), timeout).await
+        });
+        let outcome = match select(ended, late).await {
             Either::Left((outcome, _)) => outcome,
-            Either::Right(_) => Err(gathering.time_out(timeout_ms)),
+            Either::Right((silent, _)) => Err(gathering.end_without(silent, timeout_ms)),
         };
         outcome.map(Reply::Gathered)
     }
@@ -47,18 +51,27 @@ impl<W: World> Server<W> {
         if let Some(roster) = complete {
             self.direct(id, &call, (roster, timeout_of(timeout_ms)));
         }
-        let outcome = self.outcome_of(from, &call, timeout_ms).await;
+        let outcome = self.outcome_of(from, (id.group, &call), timeout_ms).await;
         self.groups.forget(id, &call);
         outcome.map(|bytes| Reply::Moved { bytes })
     }
 
     /// Waits for the outcome of a call: for the members until the timeout, then for the transfer.
-    async fn outcome_of(&self, from: PeerId, call: &Call, timeout_ms: u64) -> Result<u64, Fault> {
+    async fn outcome_of(
+        &self,
+        from: PeerId,
+        (group, call): (u64, &Call),
+        timeout_ms: u64,
+    ) -> Result<u64, Fault> {
         let wait = self.bounded_wait(from);
-        let decided = pin!(call.decided());
-        let limit = pin!(self.world.sleep(timeout_of(timeout_ms)));
-        if let Either::Right(_) = select(decided, limit).await {
-            call.end_without(call.missing(), timeout_ms);
+        let (decided, timeout) = (pin!(call.decided()), timeout_of(timeout_ms));
+        let late = pin!(async {
+            self.world.sleep(timeout).await;
+            call.is_late().await;
+            self.silent_of(Some(group), call.missing(), timeout).await
+        });
+        if let Either::Right((silent, _)) = select(decided, late).await {
+            call.end_without(silent, timeout_ms);
         }
         drop(wait);
         call.ended().await

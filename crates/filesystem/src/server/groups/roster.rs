@@ -67,6 +67,11 @@ impl Roster {
         self.0.borrow().get(rank).is_some_and(|member| member.joiner == joiner)
     }
 
+    /// Connection of the client that joins calls for a member.
+    pub(super) fn joiner_of(&self, rank: ClientId) -> Option<PeerId> {
+        self.0.borrow().get(rank).map(|member| member.joiner)
+    }
+
     /// Key of the client that has the memory of a member.
     pub(crate) fn key_of(&self, rank: ClientId) -> Option<ClientKey> {
         self.0.borrow().get(rank).map(|member| member.key)
