@@ -10,13 +10,17 @@
 
 mod collective;
 mod extents;
+mod made;
 mod meeting;
 mod rank;
+mod report;
 mod requests;
 mod run;
 mod streams;
 
 pub use collective::{Step, steps_of};
+pub use made::MadeRank;
 pub use meeting::meet;
-pub use rank::{Manner, OpenedFile, Rank, Stream, Transfer};
-pub use run::{Program, RankReport};
+pub use rank::{Manner, Meeting, OpenedFile, Rank, Stream, Transfer};
+pub use report::RankReport;
+pub use run::Program;

@@ -1,6 +1,6 @@
 //! The machine under one rank.
 
-use policy::{Direction, OwnPart};
+use policy::{Access, Direction, OwnPart};
 use std::future::Future;
 use std::sync::Arc;
 use units::{Duration, Instant};
@@ -53,6 +53,19 @@ pub struct Transfer {
     pub is_collective: bool,
     /// Data that this rank moves.
     pub part: OwnPart,
+    /// Access that the parts of all members make up, if the program knows it as one rule.
+    pub rule: Option<Arc<Access>>,
+}
+
+/// Operation in which all ranks meet and exchange nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meeting {
+    /// The program begins.
+    Begin,
+    /// A barrier of all ranks.
+    Barrier,
+    /// The program ends.
+    End,
 }
 
 /// The machine under one rank: computation, messages to other ranks, and files.
@@ -82,6 +95,11 @@ pub trait Rank {
 
     /// Receives the next message of a stream.
     fn receive(&self, from: u32, stream: Stream) -> Self::Call;
+
+    /// Lets all ranks meet by a means of the machine's own. `None` where they meet by messages.
+    fn meet_all(&self, _meeting: Meeting) -> Option<Self::Call> {
+        None
+    }
 
     /// Opens a file together with its other members.
     fn open(&self, file: OpenedFile) -> impl Future<Output = Result<Self::File, Self::Error>>;

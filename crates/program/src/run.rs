@@ -2,13 +2,13 @@
 
 use crate::collective::{Step, steps_of};
 use crate::extents::moved_extents;
-use crate::rank::{Manner, OpenedFile, Rank, Stream, Transfer};
+use crate::rank::{Manner, Meeting, OpenedFile, Rank, Stream, Transfer};
+use crate::report::RankReport;
 use crate::requests::Requests;
 use crate::streams::{Known, communicators, synchronous_receives};
 use futures_util::future::try_join;
 use interface::UserError;
-use policy::OwnPart;
-use serde::{Deserialize, Serialize};
+use policy::{Access, OwnPart};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub struct Program {
     synchronous: Vec<BTreeSet<usize>>,
     /// Largest contribution of a member to each collective operation, by communicator.
     contributions: Vec<Vec<u64>>,
+    /// Access of each collective transfer, by its number, of a program that was made of rules.
+    rules: Vec<Arc<Access>>,
     compute_speed: f64,
     has_warm_files: bool,
 }
@@ -37,52 +39,6 @@ pub struct Program {
 const RANK_NS_MAX: u64 = 1 << 60;
 const MESSAGE_BYTES_MAX: u64 = 1 << 50;
 
-/// Times of one rank in a run, and what it moved. They sum to `elapsed`, but for the work of the
-/// replay itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct RankReport {
-    /// Time from the begin of the first event to the end of the last.
-    pub elapsed: Duration,
-    /// Time of computations.
-    pub computing: Duration,
-    /// Time in which the program neither computed nor waited for others.
-    pub blocked: Duration,
-    /// Time in messages and collective operations of ranks.
-    pub messages: Duration,
-    /// Time in calls of files.
-    pub files: Duration,
-    /// Time in calls that only wait for begun operations.
-    pub waiting: Duration,
-    /// Bytes read from files.
-    pub read_bytes: u64,
-    /// Bytes written to files.
-    pub written_bytes: u64,
-    /// Number of transfers.
-    pub transfers: u64,
-}
-
-impl RankReport {
-    /// Seconds in calls of files, including those that wait for begun operations.
-    pub fn file_seconds(&self) -> f64 {
-        (self.files + self.waiting).as_seconds()
-    }
-
-    /// Seconds outside calls.
-    pub fn computing_seconds(&self) -> f64 {
-        (self.computing + self.blocked).as_seconds()
-    }
-
-    /// Seconds in messages and collective operations of ranks.
-    pub fn message_seconds(&self) -> f64 {
-        self.messages.as_seconds()
-    }
-
-    /// Returns the mean of a time over ranks; 0 for none.
-    pub fn mean(ranks: &[Self], seconds: impl Fn(&Self) -> f64) -> f64 {
-        ranks.iter().map(seconds).sum::<f64>() / ranks.len().max(1) as f64
-    }
-}
-
 impl Program {
     /// Makes the program of the ranks of a trace.
     ///
@@ -91,11 +47,27 @@ impl Program {
     pub fn new(ranks: Vec<RankTrace>) -> Result<Self, UserError> {
         trace::check(&ranks)?;
         let communicators = communicators(&ranks)?;
+        check_limits(&ranks, 1.0)?;
+        Ok(Self::of(ranks, communicators, Vec::new()))
+    }
+
+    pub(crate) fn of(
+        ranks: Vec<RankTrace>,
+        communicators: Vec<Vec<Known>>,
+        rules: Vec<Arc<Access>>,
+    ) -> Self {
         let synchronous = synchronous_receives(&ranks, &communicators);
         let contributions = contributions(&ranks, &communicators);
-        check_limits(&ranks, 1.0)?;
         let (compute_speed, has_warm_files) = (1.0, false);
-        Ok(Self { ranks, communicators, synchronous, contributions, compute_speed, has_warm_files })
+        Self {
+            ranks,
+            communicators,
+            synchronous,
+            contributions,
+            rules,
+            compute_speed,
+            has_warm_files,
+        }
     }
 
     /// Makes computations take the time that they took divided by `speed`.
@@ -237,6 +209,7 @@ impl Program {
             synchronous: &self.synchronous[at],
             requests: Requests::new(),
             files: BTreeMap::new(),
+            rules: self.rules.iter(),
             operations: vec![0; self.communicators[at].len()],
             opened: vec![0; self.communicators[at].len()],
             report: RankReport::default(),
@@ -261,6 +234,8 @@ struct Run<'a, R: Rank> {
     synchronous: &'a BTreeSet<usize>,
     requests: Requests<R::Error>,
     files: BTreeMap<FileNumber, R::File>,
+    /// Accesses of the collective transfers to come.
+    rules: std::slice::Iter<'a, Arc<Access>>,
     /// Collective operations so far, by communicator.
     operations: Vec<u64>,
     /// Files opened so far, by communicator.
@@ -317,11 +292,8 @@ where
 
     async fn perform(&mut self, index: usize, operation: &Operation) -> Result<Spent, R::Error> {
         match operation {
-            Operation::Begin | Operation::End => {
-                let all = Communicator(0);
-                self.collective(Collective::Barrier, all, 0, 0, None).await?;
-                Ok(Spent::Messages)
-            }
+            Operation::Begin => self.meet_all(Meeting::Begin).await,
+            Operation::End => self.meet_all(Meeting::End).await,
             Operation::Send { message, is_synchronous, request } => {
                 let asks = *is_synchronous || message.bytes > EAGER_BYTES_MAX;
                 let sending = self.sending(message, asks);
@@ -340,6 +312,12 @@ where
                 }
                 Ok(Spent::Waiting)
             }
+            Operation::Collective {
+                kind: Collective::Barrier,
+                communicator: Communicator(0),
+                request: None,
+                ..
+            } => self.meet_all(Meeting::Barrier).await,
             Operation::Collective { kind, communicator, root, bytes, request } => {
                 self.collective(*kind, *communicator, *root, *bytes, *request).await?;
                 Ok(Spent::Messages)
@@ -349,6 +327,17 @@ where
                 Ok(Spent::Files)
             }
         }
+    }
+
+    async fn meet_all(&mut self, meeting: Meeting) -> Result<Spent, R::Error> {
+        match self.rank.meet_all(meeting) {
+            Some(meeting) => {
+                self.operations[0] += 1;
+                self.requests.progressing(meeting).await?;
+            }
+            None => self.collective(Collective::Barrier, Communicator(0), 0, 0, None).await?,
+        }
+        Ok(Spent::Messages)
     }
 
     async fn perform_on_file(&mut self, operation: &Operation) -> Result<(), R::Error> {
@@ -386,8 +375,9 @@ where
                 *moved += part.bytes();
                 report.transfers += 1;
                 let (direction, is_collective) = (*direction, *is_collective);
+                let rule = if is_collective { self.rules.next().cloned() } else { None };
                 let Some(file) = self.files.get(file) else { return Ok(()) };
-                let transfer = Transfer { direction, is_collective, part };
+                let transfer = Transfer { direction, is_collective, part, rule };
                 let moving = self.rank.transfer(file, transfer);
                 self.begin_or_wait(*request, moving).await?;
             }

@@ -23,6 +23,7 @@ mod own_models;
 mod plan;
 mod presets;
 mod program;
+mod ranks;
 mod scenario;
 mod timeline;
 mod trials;

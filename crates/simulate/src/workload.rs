@@ -1,8 +1,10 @@
 //! Programs of clients that read and write by themselves, through caches, instead of one transfer.
 
 use interface::Strategy;
-use policy::{Level, Nested};
-use units::ByteRange;
+use policy::{Access, Direction, Level, Nested, OwnPart};
+use program::{MadeRank, Program};
+use std::sync::Arc;
+use units::{ByteRange, SplitMix64};
 
 /// Program that all clients of a scenario run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,17 +48,6 @@ pub enum ColumnReads {
 /// Bytes of an element of a matrix.
 const ELEMENT_BYTES: u64 = 8;
 
-/// Step of one client.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum WorkloadStep {
-    /// It reads by itself.
-    Read(ByteRange),
-    /// It writes by itself.
-    Write(ByteRange),
-    /// All clients read the same bytes by one collective transfer.
-    ReadTogether(Nested),
-}
-
 /// Result of a workload on one machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WorkloadTrial {
@@ -86,7 +77,7 @@ impl Workload {
     }
 
     /// Largest number of bytes of one read or write.
-    pub(crate) fn step_bytes_max(&self, block_bytes: u64) -> u64 {
+    pub(crate) fn request_bytes_max(&self, block_bytes: u64) -> u64 {
         match *self {
             Self::Random { blocks_max, .. } => u64::from(blocks_max) * block_bytes,
             Self::MatrixProduct { order, .. } => u64::from(order) * ELEMENT_BYTES,
@@ -103,42 +94,59 @@ impl Workload {
         }
     }
 
-    /// Calls `step` for each step of one client until it fails, and `warmed_up` before the first
-    /// measured one. `random` returns a number below its argument.
-    pub(crate) async fn steps<E>(
+    /// Returns what all clients do. The measured part begins after the barrier. `seed` determines
+    /// random places.
+    pub(crate) fn program(
+        &self,
+        clients: u32,
+        (block_bytes, file_bytes): (u64, u64),
+        seed: u64,
+    ) -> Program {
+        let made = (0..clients).map(|client| {
+            let mut made = MadeRank::opening(file_bytes);
+            match *self {
+                Self::Random { .. } => {
+                    let of_client = seed.wrapping_mul(1 << 16).wrapping_add(client.into());
+                    let numbers = SplitMix64::new(of_client);
+                    self.random((client, clients), (block_bytes, file_bytes), numbers, &mut made);
+                }
+                Self::MatrixProduct { order, columns } => {
+                    made.barrier();
+                    Product { order, columns }.steps((client, clients), &mut made);
+                }
+            }
+            made
+        });
+        let rules = match *self {
+            Self::MatrixProduct { order, columns: columns @ ColumnReads::Collective(_) } => {
+                Product { order, columns }.rules(clients)
+            }
+            Self::MatrixProduct { .. } | Self::Random { .. } => Vec::new(),
+        };
+        Program::made(made, rules)
+    }
+
+    fn random(
         &self,
         (client, clients): (u32, u32),
         (block_bytes, file_bytes): (u64, u64),
-        mut random: impl FnMut(u64) -> u64,
-        warmed_up: impl AsyncFnOnce() -> Result<(), E>,
-        mut step: impl AsyncFnMut(WorkloadStep) -> Result<(), E>,
-    ) -> Result<(), E> {
+        mut numbers: SplitMix64,
+        made: &mut MadeRank,
+    ) {
+        let Self::Random { warm_up, measured, blocks_max, read_percent } = *self else { return };
         // The first clients have the rest of a division.
         let share = |all: u32| (all + clients - 1 - client) / clients;
-        match *self {
-            Self::Random { warm_up, measured, blocks_max, read_percent } => {
-                let blocks = file_bytes / block_bytes;
-                let mut next = || {
-                    let count = 1 + random(u64::from(blocks_max).min(blocks));
-                    let first = random(blocks - count + 1);
-                    let is_read = random(100) < u64::from(read_percent);
-                    let range = ByteRange::at(first * block_bytes, count * block_bytes);
-                    if is_read { WorkloadStep::Read(range) } else { WorkloadStep::Write(range) }
-                };
-                for _ in 0..share(warm_up) {
-                    step(next()).await?;
-                }
-                warmed_up().await?;
-                for _ in 0..share(measured) {
-                    step(next()).await?;
-                }
-            }
-            Self::MatrixProduct { order, columns } => {
-                warmed_up().await?;
-                Product { order, columns }.steps((client, clients), step).await?;
-            }
-        }
-        Ok(())
+        let blocks = file_bytes / block_bytes;
+        let mut next = |made: &mut MadeRank| {
+            let count = 1 + numbers.below(u64::from(blocks_max).min(blocks));
+            let first = numbers.below(blocks - count + 1);
+            let reads = numbers.below(100) < u64::from(read_percent);
+            let direction = if reads { Direction::Read } else { Direction::Write };
+            made.transfer_alone(direction, ByteRange::at(first * block_bytes, count * block_bytes));
+        };
+        (0..share(warm_up)).for_each(|_| next(made));
+        made.barrier();
+        (0..share(measured)).for_each(|_| next(made));
     }
 }
 
@@ -150,12 +158,8 @@ struct Product {
 }
 
 impl Product {
-    /// Calls `step` for each step of one client until it fails.
-    async fn steps<E>(
-        self,
-        (client, clients): (u32, u32),
-        mut step: impl AsyncFnMut(WorkloadStep) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// Adds the steps of one client.
+    fn steps(self, (client, clients): (u32, u32), made: &mut MadeRank) {
         let order = self.order;
         let begin = match self.columns {
             ColumnReads::Staggered => client * order / clients,
@@ -165,29 +169,38 @@ impl Product {
         for turn in 0..order.div_ceil(clients) {
             let row = Some(turn * clients + client).filter(|row| *row < order);
             if let Some(row) = row {
-                step(WorkloadStep::Read(self.row(0, row))).await?;
+                made.transfer_alone(Direction::Read, self.row(0, row));
             }
             for column in (begin..order).chain(0..begin) {
                 match self.columns {
                     ColumnReads::Collective(_) => {
-                        step(WorkloadStep::ReadTogether(self.column(column))).await?;
+                        let part = OwnPart::Nested(vec![self.column(column)]);
+                        made.transfer_together(Direction::Read, part);
                     }
                     ColumnReads::Staggered | ColumnReads::Aligned if row.is_some() => {
                         for element in 0..order {
                             let start = self.row(1, element).start;
                             let start = start + u64::from(column) * ELEMENT_BYTES;
                             let range = ByteRange::at(start, ELEMENT_BYTES);
-                            step(WorkloadStep::Read(range)).await?;
+                            made.transfer_alone(Direction::Read, range);
                         }
                     }
                     ColumnReads::Staggered | ColumnReads::Aligned => {}
                 }
             }
             if let Some(row) = row {
-                step(WorkloadStep::Write(self.row(2, row))).await?;
+                made.transfer_alone(Direction::Write, self.row(2, row));
             }
         }
-        Ok(())
+    }
+
+    /// Returns the accesses of the collective transfers: in each turn all columns, of which each
+    /// client gets all elements.
+    fn rules(self, clients: u32) -> Vec<Arc<Access>> {
+        let rule = |column| Access::Nested(vec![self.column(column); clients as usize]);
+        let columns: Vec<Arc<Access>> = (0..self.order).map(|one| Arc::new(rule(one))).collect();
+        let turns = self.order.div_ceil(clients) as usize;
+        std::iter::repeat_n(columns, turns).flatten().collect()
     }
 
     /// Place of a row of matrix 0, 1 or 2 in the file.

@@ -2,26 +2,22 @@
 //! standard output. It uses the client library as any program does.
 
 use super::limits::peak_bytes;
-use super::source::Source;
-use super::spec::{
-    CaseOrder, CaseResult, CaseSpec, ClientReady, ClientSpec, FileLife, parse_pattern,
-};
+use super::rank::{BenchRank, Results};
+use super::spec::{CaseOrder, CaseResult, CaseSpec, ClientReady, ClientSpec, FileLife};
 use crate::orders::ChildSide;
-use client::{CollectiveOptions, Connection, ConnectionOptions, File, Group, Instance};
-use filesystem::collective::Strategy;
-use interface::{ExitCode, Failure, UserError, access_of};
-use policy::{Access, Buffering, Direction, DiskOrder, OwnPart};
+use client::{Connection, ConnectionOptions, Group, Instance};
+use futures_util::FutureExt;
+use interface::UserError;
+use program::Program;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::time::Instant;
 use units::{ClientId, MIB};
 
 const CHILD: ChildSide = ChildSide {
     error: "a bench client cannot read its orders",
     help: "start clients with: unisono bench",
 };
-
-/// Content of a reader's memory before a read, so that missing bytes are noticed.
-const UNREAD: u8 = 0xa5;
 
 /// Orders that wait to be carried out; a parent sends one at a time.
 const ORDERS_MAX: usize = 16;
@@ -114,7 +110,7 @@ fn start(
     let (orders, received) = sync_channel::<CaseOrder>(ORDERS_MAX);
     let worker = std::thread::spawn(move || {
         let name = format!("bench {:x}", spec.group);
-        let joined = Group::form(&connection, &name, spec.rank, spec.clients);
+        let joined = Group::form(&connection, &name, spec.rank, spec.clients).map(Rc::new);
         for order in received {
             let measured = match &joined {
                 Ok(group) => measure(group, &spec, &order).map_err(|error| {
@@ -145,36 +141,26 @@ fn parse<T: serde::de::DeserializeOwned>(line: std::io::Result<String>) -> Resul
     CHILD.parse(&line.map_err(|error| CHILD.lost(&error.to_string()))?)
 }
 
-/// State of one case at this client.
-struct Case<'a> {
-    group: &'a Group,
-    case: &'a CaseSpec,
-    source: Source,
-    access: Access,
-    direction: Direction,
-    strategy: Strategy,
-    file: File,
-}
-
-fn measure(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<CaseResult, UserError> {
-    let (strategy, pattern) = order.case.parse()?;
-    let access = order.case.access(spec.clients)?;
-    let source = Source::open(&order.source).map_err(|error| {
-        UserError::usage(
-            "cannot open the input",
-            error.to_string(),
-            "name a file that you may \
-                                                                      read",
-        )
-    })?;
-    let file = open(group, spec, order)?;
-    let direction = pattern.direction;
-    let mut case = Case { group, case: &order.case, source, access, direction, strategy, file };
-    if direction == Direction::Read && order.life != FileLife::Existing {
-        case.write_for_reading(spec.clients)?;
-    }
-    let measured = case.run(spec.clients, order);
-    let closed = case.file.close();
+fn measure(
+    group: &Rc<Group>,
+    spec: &ClientSpec,
+    order: &CaseOrder,
+) -> Result<CaseResult, UserError> {
+    let (_, pattern) = order.case.parse()?;
+    let access = Arc::new(order.case.access(spec.clients)?);
+    let program = Program::of_access(pattern.direction, &access, order.case.file_bytes);
+    let rank = BenchRank::new(group, spec, order, (*access).clone())?;
+    let measured = carry_out(&program, &rank, order.case.repeat);
+    let measured = measured.and_then(|()| rank.dump());
+    let (Results { seconds, wrong }, closed) = match rank.has_opened() {
+        true => rank.close(),
+        // Its file is not of this case, or does not exist.
+        false => return measured.and_then(|()| Err(CHILD.lost("the case has no transfer"))),
+    };
+    let peak_bytes = peak_bytes(std::process::id());
+    let moved_bytes = access.own_part(ClientId(spec.rank)).bytes();
+    let measured =
+        measured.map(|()| CaseResult::Measured { seconds, moved_bytes, wrong, peak_bytes });
     if order.life != FileLife::Kept {
         // No client has the file open any more. After a failure it goes all the same: another
         // client may have stopped.
@@ -191,158 +177,12 @@ fn measure(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<CaseRe
     measured
 }
 
-/// Opens the file of the order at all clients; client 0 makes it first if it is to be new.
-fn open(group: &Group, spec: &ClientSpec, order: &CaseOrder) -> Result<File, UserError> {
-    let connection = group.connection();
-    let made = match group.rank() {
-        0 if order.life != FileLife::Existing => {
-            let (bytes, block) = (order.case.file_bytes, spec.block_bytes);
-            connection.create(&order.file, bytes, block, Buffering::default()).map(Some)
-        }
-        _ => Ok(None),
-    };
-    // The other clients open the file once it exists, or learn that it does not.
-    group.barrier()?;
-    match made? {
-        Some(file) => Ok(file),
-        None => connection.open_file(&order.file),
+/// Carries the program out as often as the case asks for. Each write has bytes of its own.
+fn carry_out(program: &Program, rank: &BenchRank<'_>, repeat: u32) -> Result<(), UserError> {
+    let number = rank.number();
+    for _ in 0..repeat {
+        let ended = program.run_rank(number, rank).now_or_never();
+        ended.ok_or_else(|| CHILD.lost("a call of its worker did not end"))??;
     }
-}
-
-impl Case<'_> {
-    fn options(&self, strategy: Strategy) -> CollectiveOptions {
-        CollectiveOptions {
-            strategy,
-            order: DiskOrder::Sorted,
-            outstanding_per_disk: self.case.outstanding_per_disk,
-            node_group_size: self.case.node_group_size,
-            sync: self.case.sync,
-        }
-    }
-
-    fn rank(&self) -> ClientId {
-        ClientId(self.group.rank())
-    }
-
-    /// Allocates memory for the part that this client owns under `access`.
-    fn memory(&self, access: &Access) -> Vec<u8> {
-        vec![UNREAD; access.memory_bytes(self.rank()) as usize]
-    }
-
-    fn fill(&self, access: &Access, memory: &mut [u8]) -> Result<(), UserError> {
-        let filled = self.source.fill(access, self.rank(), self.case.file_bytes, memory);
-        filled.map_err(|error| input_failed(&error))
-    }
-
-    /// Describes the first byte that differs from the expected result of a read, if any.
-    fn compare(&self, access: &Access, memory: &[u8]) -> Result<Option<String>, UserError> {
-        let (rank, file_bytes) = (self.rank(), self.case.file_bytes);
-        let difference = self.source.first_difference(access, rank, file_bytes, memory);
-        let difference = difference.map_err(|error| input_failed(&error))?;
-        Ok(difference.map(|at| format!("byte {at} of the memory of {rank} is wrong")))
-    }
-
-    /// Writes the file by disk-directed transfer in a contiguous distribution, untimed.
-    fn write_for_reading(&self, clients: u32) -> Result<(), UserError> {
-        let access = contiguous(clients, self.case.file_bytes)?;
-        let mut memory = self.memory(&access);
-        self.fill(&access, &mut memory)?;
-        let options = self.options(Strategy::DiskDirected);
-        let part = access.own_part(self.rank());
-        self.group.write_as(options, &self.file, &part, &memory).map(|_| ())
-    }
-
-    /// Times as many transfers as the case asks for. Each write has bytes of its own, and is read
-    /// back.
-    fn run(&mut self, clients: u32, order: &CaseOrder) -> Result<CaseResult, UserError> {
-        let part = self.access.own_part(self.rank());
-        let options = self.options(self.strategy);
-        let mut memory = self.memory(&self.access);
-        let mut seconds = Vec::new();
-        let mut wrong = None;
-        self.connect_peers(&part)?;
-        for repetition in 0..self.case.repeat {
-            match self.direction {
-                Direction::Write => {
-                    self.source.vary(repetition);
-                    self.fill(&self.access, &mut memory)?;
-                }
-                Direction::Read => memory.fill(UNREAD),
-            }
-            self.group.barrier()?;
-            let start = Instant::now();
-            let moved = match self.direction {
-                Direction::Write => self.group.write_as(options, &self.file, &part, &memory),
-                Direction::Read => self.group.read_as(options, &self.file, &part, &mut memory),
-            };
-            seconds.push(start.elapsed().as_secs_f64());
-            // Whoever compares now would take the processor from those that are still in the call.
-            self.together(moved)?;
-            let found = match self.direction {
-                Direction::Read => self.compare(&self.access, &memory),
-                Direction::Write => self.read_back(clients),
-            };
-            wrong = wrong.or(self.together(found)?);
-        }
-        if let (Some(path), Direction::Read) = (&order.dump, self.direction) {
-            let dumped = std::fs::write(path, &memory);
-            dumped.map_err(|error| input_failed(&error))?;
-        }
-        let moved_bytes = part.bytes();
-        let peak_bytes = peak_bytes(std::process::id());
-        Ok(CaseResult::Measured { seconds, moved_bytes, wrong, peak_bytes })
-    }
-
-    /// Waits for the other members, and fails if any of them failed: a server that ends may let one
-    /// complete a transfer and another not.
-    fn together<T>(&self, own: Result<T, UserError>) -> Result<T, UserError> {
-        // Another client is gone, and so the others cannot all meet.
-        if own.as_ref().is_err_and(|error| error.code == ExitCode::Collective) {
-            return own;
-        }
-        let failure = own.as_ref().err().map(|error| Failure::from(error.clone()));
-        let told = failure.and_then(|failure| serde_json::to_vec(&failure).ok());
-        let told = self.group.all_gather(&told.unwrap_or_default());
-        let failures = told.iter().flatten().filter_map(|one| serde_json::from_slice(one).ok());
-        let failures = failures.map(|failure: Failure| UserError::from(failure));
-        // Those of members that only met the failure of another one count least.
-        if let Some(first) = failures.min_by_key(|one| one.code == ExitCode::Collective) {
-            return Err(first);
-        }
-        own.and_then(|own| told.map(|_| own))
-    }
-
-    /// Connects the members to one another before the clock starts, if the strategy needs that:
-    /// with a read of no bytes.
-    fn connect_peers(&self, part: &OwnPart) -> Result<(), UserError> {
-        if self.strategy == Strategy::DiskDirected || part.bytes() == 0 && self.case.repeat == 0 {
-            return Ok(());
-        }
-        let options = self.options(self.strategy);
-        self.group.read_as(options, &self.file, &OwnPart::NOTHING, &mut []).map(|_| ())
-    }
-
-    /// Reads a written file in another distribution, untimed, and compares.
-    fn read_back(&self, clients: u32) -> Result<Option<String>, UserError> {
-        let access = contiguous(clients, self.case.file_bytes)?;
-        let mut memory = self.memory(&access);
-        let part = access.own_part(self.rank());
-        let options = self.options(Strategy::DiskDirected);
-        self.group.read_as(options, &self.file, &part, &mut memory)?;
-        self.compare(&access, &memory)
-    }
-}
-
-/// Returns an access in which every client has one contiguous part of the file.
-fn contiguous(clients: u32, file_bytes: u64) -> Result<Access, UserError> {
-    access_of(&parse_pattern("rb")?, clients, 1, file_bytes)
-}
-
-fn input_failed(error: &std::io::Error) -> UserError {
-    UserError::new(
-        ExitCode::Failed,
-        "a client could not read its input or write its result",
-        error.to_string(),
-        "check the input file and the space in the instance directory",
-    )
+    Ok(())
 }

@@ -3,6 +3,7 @@
 
 mod client;
 mod limits;
+mod rank;
 mod run;
 mod source;
 mod spec;

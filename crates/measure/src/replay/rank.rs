@@ -159,7 +159,7 @@ impl Rank for RealRank {
     }
 
     fn transfer(&self, file: &RealFile, transfer: Transfer) -> Self::Call {
-        let Transfer { direction, is_collective, part } = transfer;
+        let Transfer { direction, is_collective, part, .. } = transfer;
         let (bytes, memories) = (self.memory(part.memory_bytes()), Rc::clone(&self.memories));
         let extent = part.file_extent();
         let moving: LocalBoxFuture<'static, Result<Vec<u8>, UserError>> = match extent {

@@ -1,23 +1,15 @@
 //! The run of a program: servers and ranks on a fresh machine.
 
-use super::mailbox::Mailbox;
-use super::rank::SimulatedRank;
 use crate::memory;
+use crate::ranks::{Ended, JobRank, Stage, on_stage};
 use crate::scenario::Scenario;
-use crate::trials::{config, servers};
-use filesystem::{BufferPool, Client, Fault};
+use filesystem::{Client, Fault};
 use interface::{ExitCode, UserError};
 use program::{Program, RankReport};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
-use units::{Duration, MIB};
-use world::payload::{Kind, Phantom};
-use world::{Address, Scope, Tasks};
-use world_simulated::{Engine, Machine, SharedRecorder, SimulatedWorld, TaskHandle};
+use units::Duration;
+use world::payload::Phantom;
+use world_simulated::{Engine, SharedRecorder, SimulatedWorld};
 
 /// Result of a simulated program.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,9 +29,6 @@ pub struct ProgramOutcome {
     /// Digest of the whole simulation: equal on every host.
     pub digest: u64,
 }
-
-/// Bytes of the buffers that servers of small requests reach, as in the library.
-const POOL_BYTES: u64 = 64 * MIB;
 
 /// Carries a program out on the machine of a scenario, with a client for each rank. Its pattern,
 /// size and record size are not used. `seed` is of the disk layout and everything else that varies.
@@ -71,20 +60,7 @@ fn run(
 ) -> Result<ProgramOutcome, UserError> {
     let scenario = of_program(scenario, program);
     check_program(&scenario, program)?;
-    let config = config::config(&scenario, seed)?;
-    let machine = Machine::<Phantom>::new(engine.clone(), &config).map_err(|error| {
-        UserError::usage(
-            "this machine cannot be simulated",
-            error.to_string(),
-            "choose a block size that fits the disks, and a network that can be built",
-        )
-    })?;
-    let mut tasks = Vec::new();
-    let ended = run_on(&scenario, program, &engine, &machine, &mut tasks);
-    machine.switch_off();
-    drop(tasks);
-    engine.shut_down();
-    ended
+    on_stage(&scenario, seed, engine, |stage| run_on(&scenario, program, stage))
 }
 
 /// Scenario with a client for each rank of a program.
@@ -102,65 +78,13 @@ pub(crate) fn check_program(scenario: &Scenario, program: &Program) -> Result<()
     memory::check_program(&scenario, program.moved_extent_bytes())
 }
 
-/// State that all ranks share.
-struct Ranks {
-    scenario: Rc<Scenario>,
-    engine: Engine,
-    program: Arc<Program>,
-    names: Rc<BTreeMap<String, String>>,
-    servers: Rc<[Address]>,
-    mailboxes: Rc<[Mailbox]>,
-    ended: RefCell<Vec<(u32, RankReport)>>,
-    fault: RefCell<Option<Fault>>,
-    waiting: RefCell<Option<Waker>>,
-}
-
-impl Ranks {
-    fn has_ended(&self, number: u32, ended: Result<RankReport, Fault>) {
-        match ended {
-            Ok(report) => self.ended.borrow_mut().push((number, report)),
-            Err(fault) => drop(self.fault.borrow_mut().get_or_insert(fault)),
-        }
-        if let Some(waker) = self.waiting.borrow_mut().take() {
-            waker.wake();
-        }
-    }
-
-    /// Waits until all ranks have ended, or one has failed.
-    async fn all_ended(&self) {
-        poll_fn(|context| {
-            let all = self.ended.borrow().len() == self.mailboxes.len();
-            if all || self.fault.borrow().is_some() {
-                return Poll::Ready(());
-            }
-            *self.waiting.borrow_mut() = Some(context.waker().clone());
-            Poll::Pending
-        })
-        .await;
-    }
-}
-
 fn run_on(
     scenario: &Scenario,
     program: &Arc<Program>,
-    engine: &Engine,
-    machine: &Rc<Machine<Phantom>>,
-    tasks: &mut Vec<TaskHandle>,
+    stage: &Stage<Phantom>,
 ) -> Result<ProgramOutcome, UserError> {
-    tasks.extend(servers::start(scenario, machine));
-    let all = Rc::new(Ranks {
-        scenario: Rc::new(scenario.clone()),
-        engine: engine.clone(),
-        program: Arc::clone(program),
-        names: Rc::new(program.names("file")),
-        servers: (0..scenario.servers).map(|node| Address(format!("node:{node}"))).collect(),
-        mailboxes: (0..program.ranks()).map(|_| Mailbox::default()).collect(),
-        ended: RefCell::default(),
-        fault: RefCell::default(),
-        waiting: RefCell::default(),
-    });
-    let worlds = (0..program.ranks()).map(|rank| machine.world(scenario.servers + rank));
-    let starting = start(Rc::clone(&all), worlds.collect());
+    let Stage { engine, machine, .. } = stage;
+    let starting = JobRank::start_all(stage, scenario, program);
     let ranks = engine.run(starting).map_err(|deadlock| never_ends(&deadlock.to_string()))?;
     let ranks = ranks.map_err(failed)?;
     let nodes = [0..scenario.servers, scenario.servers..scenario.servers + program.ranks()];
@@ -170,25 +94,15 @@ fn run_on(
     };
     let before = used();
     let asking = ranks.first().map(|rank| rank.client.clone());
-    tasks.extend(ranks.into_iter().map(|rank| {
-        let all = Rc::clone(&all);
-        rank.world.clone().spawn(async move {
-            let ended = all.program.run_rank(rank.number, &rank).await;
-            all.has_ended(rank.number, ended);
-            // Its connections stay open.
-            std::future::pending::<()>().await;
-        })
-    }));
-    let watched = Rc::clone(&all);
-    let ran = engine.run(async move { watched.all_ended().await });
-    if let Some(fault) = all.fault.borrow_mut().take() {
-        return Err(failed(fault));
-    }
-    ran.map_err(|deadlock| never_ends(&deadlock.to_string()))?;
+    let carried_out = (0..).zip(ranks).map(|(number, rank)| {
+        let program = Arc::clone(program);
+        async move { Ok((program.run_rank(number, &rank).await?, rank)) }
+    });
+    let ranks: Vec<RankReport> = stage.run_ranks(carried_out).map_err(|ended| match ended {
+        Ended::Failed(fault) => failed(fault),
+        Ended::Never(cause) => never_ends(&cause),
+    })?;
     machine.stop_recording();
-    let mut ended = all.ended.take();
-    ended.sort_by_key(|(number, _)| *number);
-    let ranks: Vec<RankReport> = ended.into_iter().map(|(_, report)| report).collect();
     let longest = ranks.iter().map(|report| report.elapsed).max().unwrap_or(Duration::ZERO);
     let after = used();
     let (events, digest) = (engine.events(), engine.digest());
@@ -214,50 +128,6 @@ fn requests(engine: &Engine, client: Client<SimulatedWorld<Phantom>>) -> Result<
     let asked = engine.run(async move { client.status().await });
     let all = asked.map_err(|deadlock| never_ends(&deadlock.to_string()))?;
     all.into_iter().try_fold(0, |sum, status| Ok(sum + status?.requests)).map_err(failed)
-}
-
-/// Connects the ranks, and makes the files that they expect.
-async fn start(
-    all: Rc<Ranks>,
-    worlds: Vec<SimulatedWorld<Phantom>>,
-) -> Result<Vec<SimulatedRank<Phantom>>, Fault> {
-    let mut ranks = Vec::new();
-    for (number, world) in (0..).zip(worlds) {
-        ranks.push(connect(&all, number, world).await?);
-    }
-    for rank in &ranks {
-        rank.enable_cache().await?;
-    }
-    if let Some(rank) = ranks.first() {
-        for (name, bytes) in all.program.existing_files() {
-            rank.make_file(&name, bytes).await?;
-            if all.program.has_warm_files() {
-                rank.fill_file(&name, bytes).await?;
-            }
-        }
-    }
-    Ok(ranks)
-}
-
-async fn connect<P: Kind>(
-    all: &Ranks,
-    number: u32,
-    world: SimulatedWorld<P>,
-) -> Result<SimulatedRank<P>, Fault> {
-    let costs = all.scenario.machine.costs;
-    let client = Client::connect(world.clone(), &all.servers, costs).await?;
-    let pool = BufferPool::new(&client, POOL_BYTES).await?;
-    Ok(SimulatedRank {
-        number,
-        engine: all.engine.clone(),
-        travelling: Rc::new(Scope::new(world.clone())),
-        world,
-        client,
-        pool,
-        mailboxes: Rc::clone(&all.mailboxes),
-        scenario: Rc::clone(&all.scenario),
-        names: Rc::clone(&all.names),
-    })
 }
 
 fn never_ends(cause: &str) -> UserError {

@@ -1,13 +1,14 @@
 //! One trial of a scenario, and the row that all trials of it make.
 
-use super::config;
 use super::run::run_trial;
 use crate::memory;
 use crate::names::PayloadName;
+use crate::ranks::config;
 use crate::scenario::Scenario;
 use interface::Availability;
 use interface::{ExitCode, Row, UserError, mib_s};
 use policy::Access;
+use std::sync::Arc;
 use std::time::Instant;
 use units::ClientId;
 use world::payload::{Phantom, Traced};
@@ -59,7 +60,7 @@ pub(crate) fn simulate_trial_recorded(
 }
 
 fn run(scenario: &Scenario, number: u32, engine: Engine) -> Result<Trial, UserError> {
-    let access = scenario.access()?;
+    let access = Arc::new(scenario.access()?);
     memory::check(scenario)?;
     let seed = scenario.seed.wrapping_add(u64::from(number));
     let started = Instant::now();

@@ -1,22 +1,23 @@
-//! The machine of one rank of a program: a simulated node, and the file system on it.
+//! A rank of a job: it opens files and joins calls as the interposer of MPI does.
 
-use super::mailbox::Mailbox;
+use super::file_calls::{KnownFile, delete, new_file};
+use super::node::{Call, Mailboxes, Node};
+use super::stage::Stage;
 use crate::scenario::Scenario;
 use filesystem::collective::{Part, Strategy};
 use filesystem::{BufferPool, Client, Fault, Group, NewFile, PeerCall, PeerMesh, Peers};
 use futures_util::FutureExt;
-use futures_util::future::LocalBoxFuture;
-use policy::{Access, Direction, DiskOrder, OwnPart, Pool};
-use program::{OpenedFile, Rank, Stream, Transfer, meet};
+use policy::{Access, Direction, DiskOrder, OwnPart};
+use program::{OpenedFile, Program, Rank, Stream, Transfer, meet};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::rc::Rc;
+use std::sync::Arc;
 use trace::{Collective, Operation};
 use units::{ByteRange, ClientId, Duration, Instant, KIB, MIB};
-use wire::{CollectiveCall, FileRecord, Made};
+use wire::{CollectiveCall, FileRecord};
 use world::payload::Kind;
-use world::{Address, Clock, Processor, Scope};
+use world::{Address, Clock, Processor};
 use world_simulated::{Engine, SimulatedWorld, Slice, Track, What};
 
 /// Timeout of members that wait for one another: never, as the simulation would deadlock first.
@@ -28,52 +29,75 @@ const POOLED_BYTES_MAX: u64 = 64 * KIB;
 /// Bytes that are written at once to a file that is brought into the caches.
 const FILL_BYTES: u64 = 4 * MIB;
 
-/// One rank of a program on a simulated node.
-pub(super) struct SimulatedRank<P: Kind> {
-    pub(super) number: u32,
-    pub(super) engine: Engine,
-    pub(super) world: SimulatedWorld<P>,
-    pub(super) client: Client<SimulatedWorld<P>>,
-    pub(super) pool: BufferPool<SimulatedWorld<P>>,
-    /// Mailboxes of all ranks.
-    pub(super) mailboxes: Rc<[Mailbox]>,
-    pub(super) scenario: Rc<Scenario>,
+/// Bytes of the buffers that servers of small requests reach, as in the library.
+const POOL_BYTES: u64 = 64 * MIB;
+
+/// One rank of a job.
+pub(crate) struct JobRank<P: Kind> {
+    node: Node<P>,
+    engine: Engine,
+    pub(crate) client: Client<SimulatedWorld<P>>,
+    pool: BufferPool<SimulatedWorld<P>>,
+    scenario: Rc<Scenario>,
     /// Names of files in the simulation, by those that the program gave.
-    pub(super) names: Rc<BTreeMap<String, String>>,
-    /// Messages on their way.
-    pub(super) travelling: Rc<Scope<SimulatedWorld<P>, Infallible>>,
+    names: Rc<BTreeMap<String, String>>,
 }
 
 /// File that a rank has opened.
-pub(super) struct SimulatedFile<P: Kind> {
+pub(crate) struct JobFile<P: Kind> {
     opened: OpenedFile,
-    known: Rc<RefCell<FileRecord>>,
+    record: Rc<RefCell<FileRecord>>,
     member: Rc<Group<SimulatedWorld<P>>>,
     /// For strategies in which members exchange data.
     peers: Rc<Peers<SimulatedWorld<P>>>,
 }
 
-impl<P: Kind> SimulatedRank<P> {
-    /// Sends a message to node `to`: the processor of the sender copies it, the network carries it.
-    async fn post(
-        world: SimulatedWorld<P>,
-        travelling: Rc<Scope<SimulatedWorld<P>, Infallible>>,
-        target: Mailbox,
-        to: u32,
-        (from, stream, bytes): (u32, Stream, u64),
-    ) {
-        world.send_as_program(to, bytes).await;
-        let carrying = world.clone();
-        travelling.spawn(async move {
-            carrying.carry_as_program(to, bytes).await;
-            target.deliver(from, stream, bytes);
-            Ok(())
-        });
+impl<P: Kind> JobRank<P> {
+    /// Connects the ranks of a program, and makes the files that they expect.
+    pub(crate) fn start_all(
+        stage: &Stage<P>,
+        scenario: &Scenario,
+        program: &Arc<Program>,
+    ) -> impl Future<Output = Result<Vec<Self>, Fault>> + use<P> {
+        let (scenario, names) = (Rc::new(scenario.clone()), Rc::new(program.names("file")));
+        let (servers, mailboxes) = (stage.server_addresses(), Mailboxes::of(program.ranks()));
+        let (engine, program) = (stage.engine.clone(), Arc::clone(program));
+        let worlds = (0..program.ranks()).map(|number| stage.rank_world(number));
+        let worlds: Vec<SimulatedWorld<P>> = worlds.collect();
+        async move {
+            let mut ranks = Vec::new();
+            for (number, world) in (0..).zip(worlds) {
+                let costs = scenario.machine.costs;
+                let client = Client::connect(world.clone(), &servers, costs).await?;
+                ranks.push(Self {
+                    node: Node::new((number, scenario.servers), world, mailboxes.clone()),
+                    engine: engine.clone(),
+                    pool: BufferPool::new(&client, POOL_BYTES).await?,
+                    client,
+                    scenario: Rc::clone(&scenario),
+                    names: Rc::clone(&names),
+                });
+            }
+            for rank in &ranks {
+                rank.enable_cache().await?;
+            }
+            if let Some(rank) = ranks.first() {
+                rank.make_files(&program).await?;
+            }
+            Ok(ranks)
+        }
     }
 
-    /// Node of a rank: ranks follow the servers.
-    fn node_of(&self, rank: u32) -> u32 {
-        self.scenario.servers + rank
+    /// Makes the files that the program expects to exist.
+    async fn make_files(&self, program: &Program) -> Result<(), Fault> {
+        for (name, bytes) in program.existing_files() {
+            let record = self.client.create_as(self.new_file(self.name(&name), bytes)).await?;
+            self.client.close(&record).await?;
+            if program.has_warm_files() {
+                self.fill_file(&name, bytes).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Opens the file, and makes it if it is to be made.
@@ -99,14 +123,7 @@ impl<P: Kind> SimulatedRank<P> {
     }
 
     fn new_file(&self, name: &str, bytes: u64) -> NewFile {
-        NewFile {
-            name: name.to_owned(),
-            bytes,
-            stripe: self.scenario.stripe(),
-            pool: Pool::all(self.scenario.servers),
-            buffering: self.scenario.buffering(),
-            made: Made::default(),
-        }
+        new_file(&self.scenario, name, bytes)
     }
 
     /// True if the program's transfers go through caches at its ranks.
@@ -115,7 +132,7 @@ impl<P: Kind> SimulatedRank<P> {
     }
 
     /// Begins to use the rank's cache, if the scenario gives it one.
-    pub(super) async fn enable_cache(&self) -> Result<(), Fault> {
+    async fn enable_cache(&self) -> Result<(), Fault> {
         match self.uses_caches() {
             true => {
                 let Scenario { client_cache, block_bytes, .. } = &*self.scenario;
@@ -126,22 +143,20 @@ impl<P: Kind> SimulatedRank<P> {
     }
 
     /// Gives the servers what only the rank's cache has of a file.
-    async fn write_cache_back(&self, file: &SimulatedFile<P>) -> Result<(), Fault> {
-        let record = file.known.borrow().clone();
+    async fn write_cache_back(&self, file: &JobFile<P>) -> Result<(), Fault> {
+        let record = file.record.borrow().clone();
         match self.uses_caches() {
             true => self.client.write_cache_back(&record).await,
             false => Ok(()),
         }
     }
 
-    /// Makes a file that the program expects to exist.
-    pub(super) async fn make_file(&self, name: &str, bytes: u64) -> Result<(), Fault> {
-        let record = self.client.create_as(self.new_file(self.name(name), bytes)).await?;
-        self.client.close(&record).await
+    fn known<'a>(&'a self, file: &'a JobFile<P>) -> KnownFile<'a, P> {
+        KnownFile { client: &self.client, opened: &file.opened, record: &file.record }
     }
 
     /// Writes a whole file, which brings it into the caches.
-    pub(super) async fn fill_file(&self, name: &str, bytes: u64) -> Result<(), Fault> {
+    async fn fill_file(&self, name: &str, bytes: u64) -> Result<(), Fault> {
         let record = self.client.open(self.name(name)).await?;
         let known = Rc::new(RefCell::new(record.clone()));
         for range in ByteRange::at(0, bytes).windows(FILL_BYTES) {
@@ -213,46 +228,32 @@ async fn move_alone<P: Kind>(
     }
 }
 
-impl<P: Kind> Rank for SimulatedRank<P> {
-    type File = SimulatedFile<P>;
+impl<P: Kind> Rank for JobRank<P> {
+    type File = JobFile<P>;
     type Error = Fault;
-    type Call = LocalBoxFuture<'static, Result<(), Fault>>;
+    type Call = Call;
 
     fn now(&self) -> Instant {
-        self.world.now()
+        self.node.world.now()
     }
 
     async fn compute(&self, time: Duration) {
-        self.world.compute_as_program(time).await;
+        self.node.compute(time).await;
     }
 
     async fn block(&self, time: Duration) {
-        self.world.sleep(time).await;
+        self.node.block(time).await;
     }
 
-    fn send(&self, to: u32, stream: Stream, bytes: u64) -> Self::Call {
-        let (world, travelling) = (self.world.clone(), Rc::clone(&self.travelling));
-        let target = self.mailboxes[to as usize].clone();
-        let (node, message) = (self.node_of(to), (self.number, stream, bytes));
-        async move {
-            Self::post(world, travelling, target, node, message).await;
-            Ok(())
-        }
-        .boxed_local()
+    fn send(&self, to: u32, stream: Stream, bytes: u64) -> Call {
+        self.node.send(to, stream, bytes)
     }
 
-    fn receive(&self, from: u32, stream: Stream) -> Self::Call {
-        let world = self.world.clone();
-        let receiving = self.mailboxes[self.number as usize].receive(from, stream);
-        async move {
-            let bytes = receiving.await;
-            world.receive_as_program(bytes).await;
-            Ok(())
-        }
-        .boxed_local()
+    fn receive(&self, from: u32, stream: Stream) -> Call {
+        self.node.receive(from, stream)
     }
 
-    async fn open(&self, opened: OpenedFile) -> Result<SimulatedFile<P>, Fault> {
+    async fn open(&self, opened: OpenedFile) -> Result<JobFile<P>, Fault> {
         // As the interposer of MPI does: a communicator of its own, rank 0 first, and a group.
         meet(self, &opened, Collective::AllReduce, 8).await?;
         let first = match opened.place {
@@ -269,21 +270,21 @@ impl<P: Kind> Rank for SimulatedRank<P> {
         let (client, number) = (self.client.clone(), opened.number);
         let member = Group::register(client, number, place, TIMEOUT).await?;
         member.all_gather(Vec::new()).await?;
-        let (known, member) = (Rc::new(RefCell::new(record)), Rc::new(member));
-        Ok(SimulatedFile { opened, known, member, peers: Rc::new(Peers::new(0)) })
+        let (record, member) = (Rc::new(RefCell::new(record)), Rc::new(member));
+        Ok(JobFile { opened, record, member, peers: Rc::new(Peers::new(0)) })
     }
 
-    async fn close(&self, file: SimulatedFile<P>) -> Result<(), Fault> {
+    async fn close(&self, file: JobFile<P>) -> Result<(), Fault> {
         // Nobody waits for others: all data is given to the servers.
         self.write_cache_back(&file).await?;
         file.member.leave();
-        let record = file.known.borrow().clone();
+        let record = file.record.borrow().clone();
         self.client.close(&record).await
     }
 
-    fn transfer(&self, file: &SimulatedFile<P>, transfer: Transfer) -> Self::Call {
-        let Transfer { direction, is_collective, part } = transfer;
-        let (client, known) = (self.client.clone(), Rc::clone(&file.known));
+    fn transfer(&self, file: &JobFile<P>, transfer: Transfer) -> Call {
+        let Transfer { direction, is_collective, part, .. } = transfer;
+        let (client, known) = (self.client.clone(), Rc::clone(&file.record));
         let (costs, hand_over) = (self.scenario.machine.costs, self.scenario.machine.call);
         if !is_collective {
             let (pool, is_cached) = (self.pool.clone(), self.uses_caches());
@@ -304,7 +305,7 @@ impl<P: Kind> Rank for SimulatedRank<P> {
             sync: false,
         };
         let group = file.opened.number;
-        let nodes = file.opened.members.iter().map(|rank| self.node_of(*rank));
+        let nodes = file.opened.members.iter().map(|rank| self.node.of(*rank));
         let addresses: Rc<[Address]> = nodes.map(|node| Address(format!("node:{node}"))).collect();
         async move {
             client.world().compute(hand_over).await;
@@ -332,57 +333,26 @@ impl<P: Kind> Rank for SimulatedRank<P> {
         .boxed_local()
     }
 
-    async fn sync(&self, file: &SimulatedFile<P>) -> Result<(), Fault> {
+    async fn sync(&self, file: &JobFile<P>) -> Result<(), Fault> {
         self.write_cache_back(file).await?;
-        meet(self, &file.opened, Collective::AllReduce, 8).await?;
-        if file.opened.place == 0 {
-            let record = file.known.borrow().clone();
-            self.client.flush(&record, true).await?;
-        }
-        meet(self, &file.opened, Collective::AllReduce, 8).await
+        self.known(file).sync(self).await
     }
 
-    async fn set_size(
-        &self,
-        file: &SimulatedFile<P>,
-        bytes: u64,
-        only_grows: bool,
-    ) -> Result<(), Fault> {
-        meet(self, &file.opened, Collective::AllReduce, 8).await?;
-        if file.opened.place == 0 {
-            let mut record = file.known.borrow().clone();
-            match only_grows {
-                true => self.client.grow(&mut record, bytes).await?,
-                false => self.client.set_size(&mut record, bytes).await?,
-            }
-            *file.known.borrow_mut() = record;
-        }
-        meet(self, &file.opened, Collective::AllReduce, 8).await?;
-        if file.opened.place != 0 {
-            let mut record = file.known.borrow().clone();
-            self.client.catch_up(&mut record).await?;
-            *file.known.borrow_mut() = record;
-        }
-        Ok(())
+    async fn set_size(&self, file: &JobFile<P>, bytes: u64, only_grows: bool) -> Result<(), Fault> {
+        self.known(file).set_size(self, bytes, only_grows).await
     }
 
-    async fn get_size(&self, file: &SimulatedFile<P>) -> Result<(), Fault> {
-        self.world.compute(self.scenario.machine.call).await;
-        let mut record = file.known.borrow().clone();
-        self.client.refresh(&mut record).await?;
-        *file.known.borrow_mut() = record;
-        Ok(())
+    async fn get_size(&self, file: &JobFile<P>) -> Result<(), Fault> {
+        self.node.world.compute(self.scenario.machine.call).await;
+        self.known(file).get_size().await
     }
 
     async fn delete(&self, name: &str) -> Result<(), Fault> {
-        match self.client.remove(self.name(name)).await {
-            Err(Fault::NoSuchFile { .. }) => Ok(()),
-            other => other,
-        }
+        delete(&self.client, self.name(name)).await
     }
 
     fn note(&self, operation: &Operation, from: Instant, until: Instant) {
-        let (track, what) = (Track::Rank(self.number), What::Call { name: operation.name() });
+        let (track, what) = (Track::Rank(self.node.rank), What::Call { name: operation.name() });
         self.engine.record(|| Slice { track, from, until, what, phases: &[] });
     }
 }
