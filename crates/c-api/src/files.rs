@@ -33,23 +33,9 @@ exported! {
     ) -> i64 {
         let file = file.get("file")?;
         let memories = memories.values(count, MEMORIES_MAX, "memories")?;
-        let mut total = 0_u64;
-        let mut started = Vec::with_capacity(count);
-        for entry in memories {
-            let memory = iovec(entry, "memories")?;
-            started.push(file.start_read_memory(memory, offset.saturating_add(total)));
-            total = total.saturating_add(entry.iov_len as u64);
-        }
-        // Bytes behind the first that the file does not have do not count.
-        let (mut read, mut has_ended) = (0, false);
-        for (operation, entry) in started.into_iter().zip(memories) {
-            let bytes = operation.wait()?;
-            if !has_ended {
-                read += bytes as u64;
-                has_ended = bytes < entry.iov_len;
-            }
-        }
-        Ok(read)
+        let memories = memories.iter().map(|entry| iovec(entry, "memories"));
+        let memories = memories.collect::<Result<Vec<_>, _>>()?;
+        Ok(file.start_read_memories(memories, offset).wait()? as u64)
     }
 
     /// Writes from several memories.
@@ -61,18 +47,12 @@ exported! {
     ) -> i64 {
         let file = file.get("file")?;
         let memories = memories.values(count, MEMORIES_MAX, "memories")?;
-        let mut total = 0_u64;
-        let mut all = Vec::with_capacity(count);
         // Nothing is written when one of them is refused.
-        for entry in memories {
-            all.push((iovec(entry, "memories")?, offset.saturating_add(total)));
-            total = total.checked_add(entry.iov_len as u64).ok_or_else(too_many)?;
-        }
-        let started: Vec<_> =
-            all.into_iter().map(|(memory, at)| file.start_write_memory(memory, at)).collect();
-        for operation in started {
-            operation.wait()?;
-        }
+        let memories = memories.iter().map(|entry| iovec(entry, "memories"));
+        let memories = memories.collect::<Result<Vec<_>, _>>()?;
+        let mut bytes = memories.iter().map(|memory| memory.bytes() as u64);
+        let total = bytes.try_fold(0, u64::checked_add).ok_or_else(too_many)?;
+        file.start_write_memories(memories, offset).wait()?;
         Ok(total)
     }
 

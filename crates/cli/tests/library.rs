@@ -67,6 +67,84 @@ fn any_bytes_go_in_and_out() {
     }
 }
 
+/// Slices of `lengths` that follow one another in `bytes`.
+fn slices<'a>(mut bytes: &'a mut [u8], lengths: &[usize]) -> Vec<IoSliceMut<'a>> {
+    let mut slices = Vec::new();
+    for length in lengths {
+        let (slice, rest) = bytes.split_at_mut(*length);
+        slices.push(IoSliceMut::new(slice));
+        bytes = rest;
+    }
+    slices
+}
+
+#[test]
+fn slices_are_read_and_written_as_one_range() {
+    let place = started(&["--servers", "3"]);
+    // Pools that have room for a short transfer, and that have none for most.
+    for (name, pool_bytes) in [("f", MIB), ("g", 4 * KIB)] {
+        let library = connect(&place, pool_bytes);
+        let file = library.create(name, 0, 64 * KIB, Buffering::default()).unwrap();
+        let many: Vec<usize> = (0..3000).map(|number| number % 7 * 100).collect();
+        let long = [0, 1, 3 << 20, 0, 70_000, 1 << 20, 5, 0];
+        for (lengths, offset) in [(&many[..], 999), (&long[..], 10), (&[40, 0, 50][..], 77)] {
+            let total: usize = lengths.iter().sum();
+            let mut model = bytes(total + 300);
+            model[total..].fill(7);
+            let parts = slices(&mut model, lengths);
+            let parts: Vec<_> = parts.iter().map(|part| IoSlice::new(part)).collect();
+            file.set_size(0).unwrap();
+            file.write_vectored_at(&parts, offset).unwrap();
+            let end = offset + total as u64;
+            assert_eq!(file.size().unwrap(), end);
+            // What the file grew by before the first byte is zero.
+            let mut read = vec![1; end as usize];
+            assert_eq!(file.read_at(&mut read, 0).unwrap() as u64, end);
+            assert!(read[..offset as usize].iter().all(|byte| *byte == 0));
+            assert!(read[offset as usize..] == model[..total]);
+            // By several threads at once; and the slices reach beyond the end, by one of their own.
+            std::thread::scope(|scope| {
+                for skipped in [0, 1, total / 2, total - 1, total] {
+                    let (file, model) = (&file, &model);
+                    scope.spawn(move || {
+                        let mut read = vec![7; total + 300];
+                        let all: Vec<_> = lengths.iter().copied().chain([300]).collect();
+                        let at = offset + skipped as u64;
+                        let got = file.read_vectored_at(&mut slices(&mut read, &all), at);
+                        assert_eq!(got.unwrap(), total - skipped);
+                        assert!(read[..total - skipped] == model[skipped..total]);
+                        assert!(read[total - skipped..].iter().all(|byte| *byte == 7));
+                    });
+                }
+            });
+            // Within the file nothing but the range changes.
+            file.write_vectored_at(&[IoSlice::new(&[3; 9]), IoSlice::new(&[4; 2])], offset + 20)
+                .unwrap();
+            model[20..29].fill(3);
+            model[29..31].fill(4);
+            let mut read = vec![0; total];
+            assert_eq!(file.read_at(&mut read, offset).unwrap(), total);
+            assert!(read == model[..total]);
+        }
+        // Slices without bytes do nothing, and what no file can have is refused as a whole.
+        let size = file.size().unwrap();
+        file.write_vectored_at(&[], size + 5).unwrap();
+        file.write_vectored_at(&[IoSlice::new(&[]), IoSlice::new(&[])], size + 5).unwrap();
+        assert_eq!(file.read_vectored_at(&mut [], 0).unwrap(), 0);
+        let mut none = [IoSliceMut::new(&mut []), IoSliceMut::new(&mut [])];
+        assert_eq!(file.read_vectored_at(&mut none, 0).unwrap(), 0);
+        let (one, two) = (IoSlice::new(&[1]), IoSlice::new(&[1; 2]));
+        let refused = file.write_vectored_at(&[one, two], (1 << 62) - 2).unwrap_err();
+        assert_eq!(refused.code, ExitCode::Usage, "{refused}");
+        assert!(refused.error.contains("cannot write 3 bytes"), "{refused}");
+        assert_eq!(file.size().unwrap(), size);
+        let mut read = [7; 4];
+        let mut parts = slices(&mut read, &[2, 2]);
+        assert_eq!(file.read_vectored_at(&mut parts, u64::MAX).unwrap(), 0);
+        assert_eq!(read, [7; 4]);
+    }
+}
+
 #[test]
 fn a_file_becomes_longer_and_shorter() {
     let place = started(&["--servers", "3"]);

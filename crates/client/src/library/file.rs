@@ -4,8 +4,8 @@ use super::buffer::Buffer;
 use super::cached_record::CachedRecord;
 use super::connection::{Connection, Shared, beyond_all_files};
 use super::operation::Operation;
-use super::user_memory::{RawMemory, UserMemory, VectorOperation};
-use filesystem::collective::Part;
+use super::plain::{alone, read_plain, write_plain};
+use super::user_memory::{RawMemory, VectorOperation};
 use filesystem::{CollectivePlan, Fault};
 use interface::UserError;
 use policy::{Access, BYTES_MAX, Direction, DiskOrder, OwnPart};
@@ -13,13 +13,9 @@ use std::io::{IoSlice, IoSliceMut};
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::Arc;
-use units::{ClientId, KIB, Timestamp};
+use units::Timestamp;
 use wire::{BufferStatistics, FileRecord};
 use world_real::{RealPayload, RealWorld};
-
-/// Longer reads and writes go between the servers and the memory of the program; shorter ones
-/// through a buffer of the pool, which costs a copy and saves messages.
-const POOLED_BYTES_MAX: usize = 64 * KIB as usize;
 
 /// An open file, for any thread. It is closed at the servers when [`File::close`] was called as
 /// often as the connection has opened it, or when the connection ends.
@@ -135,7 +131,7 @@ impl File {
         RawMemory::write_from(from, |memory| self.start_write_memory(memory, offset))
     }
 
-    /// Reads to one slice after the other (preadv).
+    /// Reads to one slice after the other, as one read of all their bytes (preadv).
     ///
     /// # Errors
     /// As for [`File::read_at`].
@@ -144,67 +140,71 @@ impl File {
         into: &mut [IoSliceMut<'_>],
         offset: u64,
     ) -> Result<usize, UserError> {
-        let mut total = 0;
-        for slice in into {
-            let read = self.read_at(slice, offset + total as u64)?;
-            total += read;
-            if read < slice.len() {
-                break;
-            }
-        }
-        Ok(total)
+        RawMemory::read_to_all(into, |memories| self.start_read_memories(memories, offset))
     }
 
-    /// Writes one slice after the other (pwritev).
+    /// Writes one slice after the other, as one write of all their bytes (pwritev).
     ///
     /// # Errors
     /// As for [`File::write_at`].
     pub fn write_vectored_at(&self, from: &[IoSlice<'_>], offset: u64) -> Result<(), UserError> {
-        let mut at = offset;
-        for slice in from {
-            self.write_at(slice, at)?;
-            at += slice.len() as u64;
-        }
-        Ok(())
+        RawMemory::write_from_all(from, |memories| self.start_write_memories(memories, offset))
     }
 
     /// Begins a [`File::read_at`] into memory of the caller.
     pub fn start_read_memory(&self, memory: RawMemory, offset: u64) -> Operation<usize> {
-        let length = memory.bytes();
+        self.start_read_memories(vec![memory], offset)
+    }
+
+    /// Begins a [`File::write_at`] from memory of the caller.
+    pub fn start_write_memory(&self, memory: RawMemory, offset: u64) -> Operation<()> {
+        self.start_write_memories(vec![memory], offset)
+    }
+
+    /// Begins a [`File::read_vectored_at`] into memories of the caller. The servers get one request
+    /// each; beyond 1 MiB one for each MiB or longer memory, all at the same time.
+    pub fn start_read_memories(
+        &self,
+        mut memories: Vec<RawMemory>,
+        offset: u64,
+    ) -> Operation<usize> {
+        memories.retain(|memory| memory.bytes() > 0);
+        let length = bytes_of(&memories);
         if length == 0 {
             return Operation::ended(Ok(0));
         }
         let (known, name) = (self.known.clone(), self.name());
         let what = move || format!("cannot read {length} bytes at {offset} of {name:?}");
         self.connection.begin(what, true, async move |shared| {
-            let memory = memory.lend();
-            let end = offset.saturating_add(length as u64);
-            let record = known.reaching(&shared.client, end).await?;
-            match read_plain(&shared, &record, &memory, offset).await {
+            let memories: Vec<_> = memories.into_iter().map(RawMemory::lend).collect();
+            let record = known.reaching(&shared.client, offset.saturating_add(length)).await?;
+            match read_plain(&shared, &record, &memories, offset).await {
                 // Another program has made it shorter.
                 Err(Fault::PastEnd { .. }) => {
                     let record = known.caught_up(&shared.client).await?;
-                    read_plain(&shared, &record, &memory, offset).await
+                    read_plain(&shared, &record, &memories, offset).await
                 }
                 other => other,
             }
         })
     }
 
-    /// Begins a [`File::write_at`] from memory of the caller.
-    pub fn start_write_memory(&self, memory: RawMemory, offset: u64) -> Operation<()> {
-        let (length, name) = (memory.bytes(), self.name());
+    /// Begins a [`File::write_vectored_at`] from memories of the caller, with as many requests as
+    /// [`File::start_read_memories`].
+    pub fn start_write_memories(&self, mut memories: Vec<RawMemory>, offset: u64) -> Operation<()> {
+        memories.retain(|memory| memory.bytes() > 0);
+        let (length, name) = (bytes_of(&memories), self.name());
         let what = move || format!("cannot write {length} bytes at {offset} of {name:?}");
-        let end = offset.checked_add(length as u64).filter(|end| *end <= BYTES_MAX);
+        let end = offset.checked_add(length).filter(|end| *end <= BYTES_MAX);
         let Some(end) = end else { return Operation::ended(Err(beyond_all_files(what()))) };
         if length == 0 {
             return Operation::ended(Ok(()));
         }
         let known = self.known.clone();
         self.connection.begin(what, true, async move |shared| {
-            let memory = memory.lend();
+            let memories: Vec<_> = memories.into_iter().map(RawMemory::lend).collect();
             let write =
-                async |record: &FileRecord| write_plain(&shared, record, &memory, offset).await;
+                async |record: &FileRecord| write_plain(&shared, record, &memories, offset).await;
             known.write(&shared.client, end, write).await
         })
     }
@@ -473,64 +473,7 @@ impl File {
     }
 }
 
-/// Reads what a file has from `offset` on, as far as the memory has room for it.
-async fn read_plain(
-    shared: &Shared,
-    file: &FileRecord,
-    memory: &UserMemory,
-    offset: u64,
-) -> Result<usize, Fault> {
-    use world::Memory;
-    let rest = usize::try_from(file.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
-    let length = (memory.length() as usize).min(rest);
-    if length == 0 {
-        return Ok(0);
-    }
-    if length <= POOLED_BYTES_MAX
-        && let Some(buffer) = shared.pool.take(length as u64)
-    {
-        buffer.transfer(Direction::Read, file, offset).await?;
-        let (pool, range) = buffer.place();
-        let bytes = pool.bytes();
-        memory.with_bytes_mut(|all| {
-            all[..length].copy_from_slice(&bytes[range.start as usize..range.end as usize]);
-        });
-        return Ok(length);
-    }
-    let access = Access::Parts(vec![OwnPart::contiguous(offset, length as u64)]);
-    let part = alone(file, Direction::Read, access, false);
-    shared.client.transfer_part(&part, memory).await?;
-    Ok(length)
-}
-
-/// Writes the memory to the bytes of a file from `offset` on, which it has.
-async fn write_plain(
-    shared: &Shared,
-    file: &FileRecord,
-    memory: &UserMemory,
-    offset: u64,
-) -> Result<(), Fault> {
-    use world::Memory;
-    let length = memory.length();
-    if length as usize <= POOLED_BYTES_MAX
-        && let Some(buffer) = shared.pool.take(length)
-    {
-        {
-            let (pool, range) = buffer.place();
-            let from = memory.bytes();
-            pool.with_bytes_mut(|all| {
-                all[range.start as usize..range.end as usize].copy_from_slice(&from);
-            });
-        }
-        return buffer.transfer(Direction::Write, file, offset).await;
-    }
-    let access = Access::Parts(vec![OwnPart::contiguous(offset, length)]);
-    let part = alone(file, Direction::Write, access, false);
-    shared.client.move_part(&part, memory).await
-}
-
-/// A transfer of one client alone.
-fn alone(record: &FileRecord, direction: Direction, access: Access, sync: bool) -> Part {
-    let (file, client, order) = (record.clone(), ClientId(0), DiskOrder::Sorted);
-    Part { direction, file, access, client, order, sync }
+/// Sum of the bytes of memories.
+fn bytes_of(memories: &[RawMemory]) -> u64 {
+    memories.iter().fold(0, |sum, memory| sum.saturating_add(memory.bytes() as u64))
 }

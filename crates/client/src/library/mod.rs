@@ -21,6 +21,7 @@ mod on_thread;
 mod operation;
 mod options;
 mod peers;
+mod plain;
 mod range_lock;
 mod user_memory;
 

@@ -4,6 +4,7 @@
 use super::operation::Operation;
 use interface::UserError;
 use std::future::Future;
+use std::io::{IoSlice, IoSliceMut};
 use std::ops::Deref;
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -51,6 +52,28 @@ impl RawMemory {
         // SAFETY: as for a read; a write only reads the memory.
         let memory = unsafe { Self::new(from.as_ptr().cast_mut(), from.len()) };
         begin(memory).wait()
+    }
+
+    /// [`RawMemory::read_to`] with several slices.
+    pub(super) fn read_to_all<T>(
+        into: &mut [IoSliceMut<'_>],
+        begin: impl FnOnce(Vec<Self>) -> Operation<T>,
+    ) -> Result<T, UserError> {
+        // SAFETY: the slices are borrowed until the operation has ended, which is waited for here.
+        let memory =
+            |slice: &mut IoSliceMut<'_>| unsafe { Self::new(slice.as_mut_ptr(), slice.len()) };
+        begin(into.iter_mut().map(memory).collect()).wait()
+    }
+
+    /// [`RawMemory::write_from`] with several slices.
+    pub(super) fn write_from_all<T>(
+        from: &[IoSlice<'_>],
+        begin: impl FnOnce(Vec<Self>) -> Operation<T>,
+    ) -> Result<T, UserError> {
+        // SAFETY: as for a read; a write only reads the memories.
+        let memory =
+            |slice: &IoSlice<'_>| unsafe { Self::new(slice.as_ptr().cast_mut(), slice.len()) };
+        begin(from.iter().map(memory).collect()).wait()
     }
 
     /// Memory of a vector, which goes with the work and comes back with its result.
