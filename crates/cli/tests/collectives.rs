@@ -197,10 +197,13 @@ fn a_stopped_server_writes_no_memory_after_the_call() {
             let options = ConnectionOptions { timeout, ..ConnectionOptions::default() };
             Connection::open_with(&Instance::at(place.instance()), options).unwrap()
         };
-        let connection = connect(Duration::from_millis(300));
-        let file = connection.create("f", BYTES, MIB, client::Buffering::default()).unwrap();
+        let other = connect(USUAL);
+        let file = other.create("f", BYTES, MIB, client::Buffering::default()).unwrap();
         file.write_at(&image, 0).unwrap();
         file.flush(false).unwrap();
+        // Only the read waits for a stopped server.
+        let connection = connect(Duration::from_secs(1));
+        let file = connection.open_file("f").unwrap();
         let group = Group::form(&connection, "alone", 0, 1).unwrap();
         let server = place.server_pids()[1];
         let mut memory = vec![0x11; BYTES as usize];
@@ -218,7 +221,6 @@ fn a_stopped_server_writes_no_memory_after_the_call() {
             assert_eq!(error.place.server, Some(client::ServerId(1)));
         }
         // The server has done all that it had to do when it has answered another client.
-        let other = connect(USUAL);
         let mut read = vec![0; BYTES as usize];
         other.open_file("f").unwrap().read_at(&mut read, 0).unwrap();
         assert!(read == image);
