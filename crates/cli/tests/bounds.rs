@@ -119,12 +119,12 @@ fn answers_that_nobody_reads_take_bounded_memory() {
             let mut stream = UnixStream::connect(path).expect("the server listens");
             stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a socket");
             // Message::Hello with `wire::PROTOCOL_VERSION`.
-            let greeting = frame(&[0, 16, 200 + client as u8 % 50, client as u8 + 1]);
+            let greeting = frame(&[0, 17, 200 + client as u8 % 50, client as u8 + 1]);
             let mut sent = [hello(), greeting].concat();
             for number in 0..LISTS {
-                // Message::Request, its number, Request::List of the root from its first name.
+                // Message::Request, its number, CatalogueRequest::List of the root.
                 let number = [(number & 127) as u8 | 128, (number >> 7) as u8];
-                sent.extend(frame(&[&[1][..], &number, &[3, 0, 0]].concat()));
+                sent.extend(frame(&[&[1][..], &number, &[68, 0, 0]].concat()));
             }
             // The server may read no further.
             let _ = stream.write_all(&sent);

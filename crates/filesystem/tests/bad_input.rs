@@ -18,10 +18,11 @@ use support::{
 };
 use units::{ClientId, Duration, FileId, RegionId, ServerId};
 use wire::{
-    CallId, CollectiveCall, CounterChange, CounterRequest, DigestsRequest, FileRecord, FileSize,
-    FlushRequest, GroupMessage, JoinRequest, LockRequest, Made, MemberRun, Message,
-    PROTOCOL_VERSION, PartRequest, PullRequest, ReadRequest, RegisterRequest, Reply, Request,
-    RequestId, UnlockRequest, WriteRequest,
+    BlockRequest, CallId, CatalogueRequest, CollectiveCall, CollectiveRequest, CounterChange,
+    CounterRequest, DigestsRequest, FileRecord, FileRequest, FileSize, FlushRequest, GroupMessage,
+    GroupRequest, JoinRequest, LockRequest, Made, MemberRun, Message, PROTOCOL_VERSION,
+    PartRequest, PullRequest, ReadRequest, RegisterRequest, Reply, Request, RequestId,
+    ServerRequest, UnlockRequest, WriteRequest,
 };
 use world::payload::Bytes;
 use world::{Clock, Header, OneSided, Payloads};
@@ -95,7 +96,7 @@ fn bytes_that_are_no_message_end_the_connection() {
 
 #[test]
 fn messages_out_of_place_end_the_connection() {
-    let request = Message::Request { id: RequestId(5), request: Request::Status };
+    let request = Message::Request { id: RequestId(5), request: ServerRequest::Status.into() };
     let hello = Message::Hello { version: PROTOCOL_VERSION, key: KEY };
     let strange = [
         vec![request],
@@ -123,7 +124,7 @@ fn client_of_another_version_gets_a_fault() {
     let reaction = unharmed_by(|start| async move {
         let raw = Raw::connect(&start).await;
         raw.send_message(&Message::Hello { version: PROTOCOL_VERSION + 1, key: KEY }).await;
-        raw.ask(Request::Status, None).await
+        raw.ask(ServerRequest::Status, None).await
     });
     let told = matches!(reaction, Reaction::Answers(Err(Fault::WrongVersion { .. })));
     assert!(told, "{reaction:?}");
@@ -152,16 +153,18 @@ fn senseless_reads() -> Vec<RequestWithBody> {
     let read = |file, block, offset, length| {
         let region = RegionId(0);
         let file = FileId(file);
-        Request::Read(ReadRequest { file, block, offset, length, region, region_offset: 0 })
+        ReadRequest { file, block, offset, length, region, region_offset: 0 }.into()
     };
     let pull = |file, block, offset, length| {
         let (file, region) = (FileId(file), RegionId(9));
-        Request::Pull(PullRequest { file, block, offset, length, region, region_offset: 1 << 40 })
+        let region_offset = 1 << 40;
+        let pull = PullRequest { file, block, offset, length, region, region_offset };
+        BlockRequest::Pull(pull).into()
     };
     let digests = |file, block, piece_bytes| {
-        Request::Digests(DigestsRequest { file: FileId(file), block, piece_bytes })
+        BlockRequest::Digests(DigestsRequest { file: FileId(file), block, piece_bytes }).into()
     };
-    let requests = [
+    let requests: [Request; 18] = [
         read(99, 0, 0, 8),
         read(1, 1, 0, 8),  // a block of the other server
         read(1, 16, 0, 8), // beyond the end
@@ -186,8 +189,7 @@ fn senseless_reads() -> Vec<RequestWithBody> {
 
 /// Writes and flushes.
 fn senseless_writes() -> Vec<RequestWithBody> {
-    let write =
-        |file, block, offset| Request::Write(WriteRequest { file: FileId(file), block, offset });
+    let write = |file, block, offset| WriteRequest { file: FileId(file), block, offset }.into();
     let some = Some(vec![1; 10]);
     vec![
         (write(99, 0, 0), some.clone()),
@@ -195,7 +197,7 @@ fn senseless_writes() -> Vec<RequestWithBody> {
         (write(1, 0, 60), some.clone()),
         (write(1, 1, 0), some),
         (write(1, 0, 0), Some(Vec::new())),
-        (Request::Flush(FlushRequest { file: FileId(99), sync: true }), None),
+        (BlockRequest::Flush(FlushRequest { file: FileId(99), sync: true }).into(), None),
     ]
 }
 
@@ -203,20 +205,20 @@ fn senseless_writes() -> Vec<RequestWithBody> {
 fn senseless_records() -> Vec<Request> {
     let map = |turns: &[u32]| PageMap::try_from(turns.to_vec()).ok();
     let good = Stripe::round_robin(64, 2, 1);
-    let open = |bytes, stripe| Request::Open(record(1, bytes, stripe));
+    let open = |bytes, stripe| FileRequest::Open(record(1, bytes, stripe)).into();
     let none = Buffering { blocks_min: 2, blocks_max: 1, ..Buffering::default() };
-    let create = |record| Request::Create { record, made: Made::default() };
+    let create = |record| CatalogueRequest::Create { record, made: Made::default() }.into();
     let named = |servers: &[u32]| Pool::Named(servers.iter().copied().map(ServerId).collect());
     vec![
         open(FILE_BYTES, Stripe { block_bytes: 0, ..good.clone() }),
         open(FILE_BYTES, Stripe { servers: 0, ..good.clone() }),
         open(FILE_BYTES, Stripe { servers: 3, ..good.clone() }),
         open(FILE_BYTES, Stripe { disks_per_server: u32::MAX, ..good.clone() }),
-        Request::Open(record(5, u64::MAX, good.clone())),
-        Request::Open(FileRecord { pool: Pool::all(3), ..record(5, 1, good.clone()) }),
-        Request::Open(FileRecord { pool: named(&[1, 1]), ..record(5, 1, good.clone()) }),
-        Request::Open(FileRecord { pool: named(&[0, 2]), ..record(5, 1, good.clone()) }),
-        Request::Open(FileRecord { pool: named(&[]), ..record(5, 1, good.clone()) }),
+        FileRequest::Open(record(5, u64::MAX, good.clone())).into(),
+        FileRequest::Open(FileRecord { pool: Pool::all(3), ..record(5, 1, good.clone()) }).into(),
+        FileRequest::Open(FileRecord { pool: named(&[1, 1]), ..record(5, 1, good.clone()) }).into(),
+        FileRequest::Open(FileRecord { pool: named(&[0, 2]), ..record(5, 1, good.clone()) }).into(),
+        FileRequest::Open(FileRecord { pool: named(&[]), ..record(5, 1, good.clone()) }).into(),
         create(FileRecord { buffering: none, ..record(0, 1, good.clone()) }),
         create(record(0, u64::MAX, good.clone())),
         create(record(0, BYTES_MAX + 1, good.clone())),
@@ -231,16 +233,16 @@ fn senseless_records() -> Vec<Request> {
 fn senseless_names_and_sizes() -> Vec<Request> {
     let too_large = FileSize { cuts: 7, bytes: BYTES_MAX + 1 };
     vec![
-        Request::Stat { name: "x".repeat(1 << 20) },
-        Request::Remove { name: String::new() },
-        Request::Rename { from: String::new(), to: "r".to_owned(), replace: false },
-        Request::Rename { from: "f".to_owned(), to: String::new(), replace: true },
-        Request::Resize { file: FileId(99), size: FileSize::default() },
-        Request::Resize { file: FileId(1), size: too_large },
-        Request::RecordSize { file: FileId(99), size: FileSize::default() },
-        Request::RecordSize { file: FileId(1), size: too_large },
-        Request::MakeDirectory { name: String::new(), made: Made::default() },
-        Request::List { directory: "f".to_owned(), after: None },
+        CatalogueRequest::Stat { name: "x".repeat(1 << 20) }.into(),
+        CatalogueRequest::Remove { name: String::new() }.into(),
+        CatalogueRequest::Rename { from: String::new(), to: "r".to_owned(), replace: false }.into(),
+        CatalogueRequest::Rename { from: "f".to_owned(), to: String::new(), replace: true }.into(),
+        FileRequest::Resize { file: FileId(99), size: FileSize::default() }.into(),
+        FileRequest::Resize { file: FileId(1), size: too_large }.into(),
+        CatalogueRequest::RecordSize { file: FileId(99), size: FileSize::default() }.into(),
+        CatalogueRequest::RecordSize { file: FileId(1), size: too_large }.into(),
+        CatalogueRequest::MakeDirectory { name: String::new(), made: Made::default() }.into(),
+        CatalogueRequest::List { directory: "f".to_owned(), after: None }.into(),
     ]
 }
 
@@ -249,13 +251,13 @@ fn senseless_of_groups() -> Vec<Request> {
     let (group, rank, number) = (u64::MAX, ClientId(0), 0);
     let lock = |start, end| {
         let (kind, timeout_ms) = (LockKind::Exclusive, u64::MAX);
-        Request::Lock(LockRequest { group, rank, number, kind, start, end, timeout_ms })
+        GroupRequest::Lock(LockRequest { group, rank, number, kind, start, end, timeout_ms }).into()
     };
     vec![
-        Request::Counter(CounterRequest { group, rank, change: CounterChange::Set(1) }),
+        GroupRequest::Counter(CounterRequest { group, rank, change: CounterChange::Set(1) }).into(),
         lock(0, 1),
         lock(u64::MAX, 0),
-        Request::Unlock(UnlockRequest { group, rank, number }),
+        GroupRequest::Unlock(UnlockRequest { group, rank, number }).into(),
     ]
 }
 
@@ -265,7 +267,7 @@ fn senseless_parts() -> Vec<RequestWithBody> {
         let (file, client, region) = (FileId(file), ClientId(client), RegionId(0));
         let (direction, order) = (Direction::Write, DiskOrder::Sorted);
         let part = PartRequest { number: 7, direction, file, access, client, region, order };
-        (Request::Part(Box::new(part)), None)
+        (CollectiveRequest::Part(Box::new(part)).into(), None)
     };
     let all = |bytes, clients| Access::All { bytes, clients };
     vec![
@@ -286,9 +288,9 @@ fn senseless_requests_are_refused() {
             let (request, body) = (request.clone(), body.clone());
             async move {
                 let raw = Raw::greeted(&start).await;
-                if !matches!(request, Request::Open(_)) {
+                if !matches!(request, Request::File(FileRequest::Open(_))) {
                     let open = record(1, FILE_BYTES, start.shape.stripe());
-                    let opened = raw.ask(Request::Open(open), None).await;
+                    let opened = raw.ask(FileRequest::Open(open), None).await;
                     let is_open = matches!(opened, Reaction::Answers(Ok(Reply::Size(_))));
                     assert!(is_open, "{opened:?}");
                 }
@@ -305,9 +307,9 @@ fn open_with_another_stripe_than_the_first_is_refused() {
     let (first, second) = cluster.run_alone(0, |start| async move {
         let raw = Raw::greeted(&start).await;
         let lie = Stripe { block_bytes: 8, ..start.shape.stripe() };
-        let lie = raw.ask(Request::Open(record(1, FILE_BYTES, lie)), None).await;
+        let lie = raw.ask(FileRequest::Open(record(1, FILE_BYTES, lie)), None).await;
         let truth = record(1, FILE_BYTES, start.shape.stripe());
-        (lie, raw.ask(Request::Open(truth), None).await)
+        (lie, raw.ask(FileRequest::Open(truth), None).await)
     });
     assert!(matches!(first, Reaction::Answers(Ok(_))), "{first:?}");
     assert!(matches!(second, Reaction::Answers(Err(Fault::BadRequest { .. }))), "{second:?}");
@@ -357,13 +359,13 @@ fn hostile_collectives_are_refused() {
                 async move {
                     let raw = Raw::greeted(&start).await;
                     let open = record(1, FILE_BYTES, start.shape.stripe());
-                    raw.ask(Request::Open(open), None).await;
+                    raw.ask(FileRequest::Open(open), None).await;
                     let memory = start.world.memory(FILE_BYTES);
                     let region = start.world.expose(&memory, &[raw.server]).await.unwrap();
                     let members = vec![(ClientId(0), KEY)];
                     let register = RegisterRequest { group: 7, size: 1, members };
-                    raw.ask(Request::Register(Box::new(register)), None).await;
-                    let request = Request::Join(Box::new(JoinRequest {
+                    raw.ask(GroupRequest::Register(Box::new(register)), None).await;
+                    let request = CollectiveRequest::Join(Box::new(JoinRequest {
                         call: CallId { group: 7, number: 0 },
                         parameters: CollectiveCall {
                             direction,
@@ -507,15 +509,15 @@ fn a_lie_about_a_stripe_is_no_lie_about_a_size() {
             let lie = lie.clone();
             async move {
                 let raw = Raw::greeted(&start).await;
-                let opened = raw.ask(Request::Open(lie.clone()), None).await;
+                let opened = raw.ask(FileRequest::Open(lie.clone()), None).await;
                 assert!(matches!(opened, Reaction::Answers(Ok(_))), "{opened:?}");
-                let _ = raw.ask(Request::Page { file: lie.file, block }, None).await;
+                let _ = raw.ask(BlockRequest::Page { file: lie.file, block }, None).await;
                 let _ = raw
-                    .ask(Request::Close { file: lie.file, recorded: FileSize::default() }, None)
+                    .ask(FileRequest::Close { file: lie.file, recorded: FileSize::default() }, None)
                     .await;
                 for block_bytes in [1, 1 << 30] {
                     let stripe = Stripe::round_robin(block_bytes, 1, 1);
-                    let measure = Request::Measure(FileRecord { stripe, ..lie.clone() });
+                    let measure = FileRequest::Measure(FileRecord { stripe, ..lie.clone() });
                     let _ = raw.ask(measure, None).await;
                 }
             }

@@ -20,8 +20,8 @@ use std::rc::Rc;
 use support::{Cluster, Numbers, Program, Shape, Start, expect_equal, for_each_seed};
 use units::{ByteRange, ClientId, Duration, Instant, PeerId};
 use wire::{
-    CacheAnswer, CacheCommand, CacheRegistration, CacheRequest, ClientKey, FileRecord,
-    FlushRequest, LineName, Message, Reply, Request, RequestId,
+    BlockRequest, CacheAnswer, CacheCommand, CacheRegistration, CacheRequest, ClientKey,
+    FileRecord, FileRequest, FlushRequest, LineName, Message, Reply, Request, RequestId,
 };
 use world::payload::Bytes;
 use world::{Clock, Incoming, Memory, Network, Payloads};
@@ -353,7 +353,7 @@ impl Bare {
         let bare = Self { start: start.clone(), server, file: file.clone(), next: Cell::new(1) };
         let hello = Message::Hello { version: wire::PROTOCOL_VERSION, key: ClientKey(4) };
         bare.send(&hello, None).await;
-        let opened = bare.ask(Request::Open(file.clone()), None).await;
+        let opened = bare.ask(FileRequest::Open(file.clone()), None).await;
         assert!(opened.is_ok(), "{opened:?}");
         let registration = CacheRegistration {
             line_bytes,
@@ -382,9 +382,9 @@ impl Bare {
         }
     }
 
-    async fn ask(&self, request: Request, body: Option<Bytes>) -> Result<Reply, Fault> {
+    async fn ask(&self, request: impl Into<Request>, body: Option<Bytes>) -> Result<Reply, Fault> {
         let id = RequestId(self.next.replace(self.next.get() + 1));
-        self.send(&Message::Request { id, request }, body).await;
+        self.send(&Message::Request { id, request: request.into() }, body).await;
         loop {
             match self.next().await {
                 Some(Message::Reply { id: answered, result }) if answered == id => return result,
@@ -395,7 +395,7 @@ impl Bare {
     }
 
     async fn ask_cache(&self, request: CacheRequest, body: Option<Bytes>) -> Result<Reply, Fault> {
-        self.ask(Request::Cache(Box::new(request)), body).await
+        self.ask(request, body).await
     }
 
     fn line(&self, line: u64) -> LineName {
@@ -476,7 +476,7 @@ fn an_owner_hears_that_its_bytes_are_lost() {
         bare.send(&Message::CacheAnswer(answer), Some(vec![1; 1 + LINE as usize].into())).await;
         until_stage(&start, &stage, 3).await;
         let flush = FlushRequest { file: file.file, sync: false };
-        let flushed = bare.ask(Request::Flush(flush), None).await;
+        let flushed = bare.ask(BlockRequest::Flush(flush), None).await;
         assert!(flushed.is_err(), "the owner must hear of the loss");
         stage.set(4);
     };

@@ -24,9 +24,7 @@ use support::{
     transfer, write_image,
 };
 use units::{ByteRange, ClientId, Duration, Instant};
-use wire::{
-    CacheAnswer, CacheRequest, FileRecord, LineName, Made, Message, Request, RequestId, SentLine,
-};
+use wire::{CacheAnswer, CacheRequest, FileRecord, LineName, Made, Message, RequestId, SentLine};
 use world::payload::Bytes;
 use world::{Clock, Incoming, Memory, Network, Payloads};
 use world_simulated::{Disruption, FaultPlan, PlannedFault, SimulatedWorld};
@@ -671,7 +669,7 @@ fn bad_messages_harm_nobody() {
             let requests = bad_requests(line);
             let mut unanswered: BTreeSet<u64> = (0..requests.len() as u64).collect();
             for (id, request) in (0..).map(RequestId).zip(requests) {
-                let request = Request::Cache(Box::new(request));
+                let request = request.into();
                 send(&Message::Request { id, request }).await.unwrap();
             }
             let mut refused = 0;

@@ -14,7 +14,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use support::{Cluster, Kill, Numbers, Shape, Start, for_each_seed};
 use units::{ByteRange, ClientId, Duration, Instant};
-use wire::{CounterChange, CounterRequest, LockRequest, RegisterRequest, Request, UnlockRequest};
+use wire::{
+    CounterChange, CounterRequest, GroupRequest, LockRequest, RegisterRequest, UnlockRequest,
+};
 use world::Clock;
 use world::payload::Bytes;
 use world_simulated::SimulatedWorld;
@@ -270,19 +272,19 @@ fn strangers_and_senseless_requests_are_refused() {
         let raw = Raw::greeted(&start).await;
         let (group, rank) = (GROUP, ClientId(1));
         let counter = |group, rank| {
-            Request::Counter(CounterRequest { group, rank, change: CounterChange::Add(1) })
+            GroupRequest::Counter(CounterRequest { group, rank, change: CounterChange::Add(1) })
         };
         let lock = |rank, number, (start, end)| {
             let (kind, timeout_ms) = (EXCLUSIVE, 0);
-            Request::Lock(LockRequest { group, rank, number, kind, start, end, timeout_ms })
+            GroupRequest::Lock(LockRequest { group, rank, number, kind, start, end, timeout_ms })
         };
-        let unlock = |number| Request::Unlock(UnlockRequest { group, rank, number });
-        let refuses = async |request: Request| {
+        let unlock = |number| GroupRequest::Unlock(UnlockRequest { group, rank, number });
+        let refuses = async |request: GroupRequest| {
             let reaction = raw.ask(request.clone(), None).await;
             let refused = matches!(reaction, Reaction::Answers(Err(Fault::BadRequest { .. })));
             assert!(refused, "{reaction:?} to {request:?}");
         };
-        let accepts = async |request: Request| {
+        let accepts = async |request: GroupRequest| {
             let reaction = raw.ask(request.clone(), None).await;
             assert!(matches!(reaction, Reaction::Answers(Ok(_))), "{reaction:?} to {request:?}");
         };
@@ -290,7 +292,8 @@ fn strangers_and_senseless_requests_are_refused() {
         refuses(lock(rank, 0, (0, 1))).await;
         refuses(unlock(0)).await;
         let members = vec![(rank, KEY)];
-        accepts(Request::Register(Box::new(RegisterRequest { group, size: 2, members }))).await;
+        accepts(GroupRequest::Register(Box::new(RegisterRequest { group, size: 2, members })))
+            .await;
         refuses(counter(group, ClientId(0))).await;
         refuses(counter(group + 1, rank)).await;
         refuses(lock(ClientId(0), 0, (0, 1))).await;

@@ -12,8 +12,8 @@ use policy::{Access, Direction, DiskOrder, OwnPart};
 use support::{Cluster, Shape, Start};
 use units::{ClientId, FileId, RegionId, Run};
 use wire::{
-    CallId, ClientKey, CollectiveCall, JoinRequest, LeaveRequest, MemberRun, Message,
-    PROTOCOL_VERSION, RegisterRequest, Reply, Request,
+    CallId, ClientKey, CollectiveCall, CollectiveRequest, FileRequest, GroupRequest, JoinRequest,
+    LeaveRequest, MemberRun, Message, PROTOCOL_VERSION, RegisterRequest, Reply,
 };
 use world::payload::Bytes;
 use world::{Memory, OneSided, Payloads};
@@ -22,9 +22,9 @@ const GROUP: u64 = 7;
 
 const OTHER_KEY: ClientKey = ClientKey(78);
 
-fn register(group: u64, size: u32, ranks: &[u32], key: ClientKey) -> Request {
+fn register(group: u64, size: u32, ranks: &[u32], key: ClientKey) -> GroupRequest {
     let members = ranks.iter().map(|rank| (ClientId(*rank), key)).collect();
-    Request::Register(Box::new(RegisterRequest { group, size, members }))
+    GroupRequest::Register(Box::new(RegisterRequest { group, size, members }))
 }
 
 /// Join of [`GROUP`] for runs of members, given by first rank and number.
@@ -78,10 +78,10 @@ fn invalid_registrations_are_refused() {
         assert!(is_refused(&other.ask(register(1, 3, &[2], OTHER_KEY), None).await));
         assert!(is_refused(&raw.ask(register(1, 3, &[2], OTHER_KEY), None).await));
         let leave = LeaveRequest { group: 1, first: ClientId(0), count: u32::MAX };
-        assert!(is_done(&other.ask(Request::Leave(leave), None).await));
+        assert!(is_done(&other.ask(GroupRequest::Leave(leave), None).await));
         assert!(is_refused(&other.ask(register(1, 3, &[2], OTHER_KEY), None).await));
         // With its last member the group goes, and so does its size.
-        assert!(is_done(&raw.ask(Request::Leave(leave), None).await));
+        assert!(is_done(&raw.ask(GroupRequest::Leave(leave), None).await));
         assert!(is_done(&other.ask(register(1, 5, &[2], OTHER_KEY), None).await));
     });
 }
@@ -102,7 +102,7 @@ fn the_members_of_all_groups_are_limited() {
         let one = register(16, size, &[0], ClientKey(7));
         assert!(is_refused(&raw.ask(one.clone(), None).await));
         let leave = LeaveRequest { group: 3, first: ClientId(5), count: 1 };
-        assert!(is_done(&raw.ask(Request::Leave(leave), None).await));
+        assert!(is_done(&raw.ask(GroupRequest::Leave(leave), None).await));
         assert!(is_done(&raw.ask(one, None).await));
     });
 }
@@ -112,9 +112,11 @@ fn invalid_joins_are_refused() {
     let cluster = Cluster::<Bytes>::new(Shape::default());
     cluster.run_alone(0, |start| async move {
         let (raw, other) = (Raw::greeted(&start).await, other(&start).await);
-        raw.ask(Request::Open(record(1, 0, start.shape.stripe())), None).await;
+        raw.ask(FileRequest::Open(record(1, 0, start.shape.stripe())), None).await;
         let region = RegionId(0);
-        let ask = async |raw: &Raw, request| raw.ask(Request::Join(Box::new(request)), None).await;
+        let ask = async |raw: &Raw, request| {
+            raw.ask(CollectiveRequest::Join(Box::new(request)), None).await
+        };
         let unregistered = ask(&raw, join(0, &[(0, 4)], region, nothing(4))).await;
         assert!(is_refused(&unregistered), "{unregistered:?}");
         assert!(is_done(&raw.ask(register(GROUP, 4, &[0, 1, 3], KEY), None).await));
@@ -154,14 +156,14 @@ fn a_member_joins_a_call_once() {
         let is_first = start.rank == ClientId(0);
         let raw = if is_first { Raw::greeted(&start).await } else { other(&start).await };
         let key = if is_first { KEY } else { OTHER_KEY };
-        raw.ask(Request::Open(record(1, 0, start.shape.stripe())), None).await;
+        raw.ask(FileRequest::Open(record(1, 0, start.shape.stripe())), None).await;
         let ranks = if is_first { [0, 1] } else { [2, 3] };
         assert!(is_done(&raw.ask(register(GROUP, 4, &ranks, key), None).await));
         if is_first {
             let both = join(0, &[(0, 2)], RegionId(0), nothing(2));
             let again = join(0, &[(1, 1)], RegionId(0), nothing(1));
             for request in [both, again] {
-                let request = Request::Join(Box::new(request));
+                let request = CollectiveRequest::Join(Box::new(request)).into();
                 let id = wire::RequestId(5);
                 raw.send_message(&Message::Request { id, request }).await;
             }
@@ -172,7 +174,7 @@ fn a_member_joins_a_call_once() {
             raw.reaction().await
         } else {
             let request = join(0, &[(2, 2)], RegionId(0), nothing(2));
-            raw.ask(Request::Join(Box::new(request)), None).await
+            raw.ask(CollectiveRequest::Join(Box::new(request)), None).await
         };
         assert!(matches!(ended, Reaction::Answers(Ok(Reply::Moved { bytes: 0 }))), "{ended:?}");
     });
@@ -199,13 +201,13 @@ fn two_clients_join_for_two_members_each() {
             let pieces = stripe.block_bytes;
             let file =
                 wire::FileRecord { pool: policy::Pool::all(1), ..record(1, 4 * pieces, stripe) };
-            raw.ask(Request::Open(file), None).await;
+            raw.ask(FileRequest::Open(file), None).await;
             if place == 0 {
                 for block in 0..4_u64 {
                     let write = wire::WriteRequest { file: FileId(1), block, offset: 0 };
                     let body = Bytes::from(vec![block as u8 + 1; pieces as usize]);
                     let request =
-                        Message::Request { id: wire::RequestId(5), request: Request::Write(write) };
+                        Message::Request { id: wire::RequestId(5), request: write.into() };
                     raw.send(wire::encode(&request), Some(body)).await;
                     raw.reaction().await;
                 }
@@ -225,7 +227,7 @@ fn two_clients_join_for_two_members_each() {
                 }])
             };
             let access = Access::Parts(ranks.iter().map(part).collect());
-            let request = Request::Join(Box::new(join(0, runs, region, access)));
+            let request = CollectiveRequest::Join(Box::new(join(0, runs, region, access)));
             let moved = raw.ask(request, None).await;
             let bytes = 4 * pieces;
             assert!(

@@ -49,8 +49,8 @@ impl Raw {
         self.start.world.send(self.server, message).await.unwrap();
     }
 
-    pub(crate) async fn ask(&self, request: Request, body: Option<Bytes>) -> Reaction {
-        let request = Message::Request { id: RequestId(5), request };
+    pub(crate) async fn ask(&self, request: impl Into<Request>, body: Option<Bytes>) -> Reaction {
+        let request = Message::Request { id: RequestId(5), request: request.into() };
         self.send(wire::encode(&request), body).await;
         self.reaction().await
     }

@@ -1,7 +1,7 @@
 //! Encoding and decoding of messages and records.
 
 use crate::frequent::{FREQUENT_BYTES_MAX, Frequent};
-use crate::{Message, Request, RequestId};
+use crate::{Message, Request, RequestId, ServerRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::Write;
@@ -48,15 +48,17 @@ pub struct PreparedRequest(Vec<u8>);
 
 impl PreparedRequest {
     /// Encodes a request that is not [`Frequent`].
-    pub fn new(request: &Request) -> Self {
-        Self(encode_record(request))
+    pub fn new(request: impl Into<Request>) -> Self {
+        Self(encode_record(&request.into()))
     }
 
     /// Bytes that [`encode`] makes of the request with the number `id`.
     pub fn encode<B: From<Vec<u8>>>(&self, id: RequestId) -> B {
         // The request is the last field of its message.
-        let mut bytes = encode_record(&Message::Request { id, request: Request::Stop });
-        bytes.truncate(bytes.len() - encode_record(&Request::Stop).len());
+        let shortest = Request::from(ServerRequest::Stop);
+        let stop_bytes = encode_record(&shortest).len();
+        let mut bytes = encode_record(&Message::Request { id, request: shortest });
+        bytes.truncate(bytes.len() - stop_bytes);
         bytes.reserve_exact(self.0.len());
         bytes.extend_from_slice(&self.0);
         bytes.into()
@@ -97,15 +99,16 @@ fn hold<B: Default + Write>(bytes: &[u8]) -> B {
 mod tests {
     //! Proves: decoding undoes encoding, and no bytes make the decoder panic.
     use super::*;
-    use crate::{ReadRequest, TransferName};
+    use crate::{CollectiveRequest, ReadRequest, TransferName};
     use proptest::prelude::*;
     use units::{FileId, RegionId};
 
     #[test]
     fn a_prepared_request_is_encoded_as_any() {
-        let cancel = Request::Cancel(TransferName::Part(1 << 40));
-        for request in [Request::Stop, Request::Status, cancel] {
-            let prepared = PreparedRequest::new(&request);
+        let cancel = CollectiveRequest::Cancel(TransferName::Part(1 << 40));
+        let [stop, status] = [ServerRequest::Stop, ServerRequest::Status].map(Request::from);
+        for request in [stop, status, cancel.into()] {
+            let prepared = PreparedRequest::new(request.clone());
             for id in [0, 127, 128, u64::MAX].map(RequestId) {
                 let message = Message::Request { id, request: request.clone() };
                 assert_eq!(prepared.encode::<Vec<u8>>(id), encode::<Vec<u8>>(&message));

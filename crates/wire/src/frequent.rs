@@ -8,13 +8,12 @@
 //! - The bytes and their meaning are those of `postcard`.
 //! - All other messages and all other forms of bytes are left to `postcard`.
 
+use crate::request::{READ, WRITE};
 use crate::{Message, ReadRequest, Reply, Request, RequestId, WriteRequest};
 use units::{FileId, RegionId};
 
 // Numbers of the variants. A test compares them with the enums.
 const REQUEST: u8 = 1;
-const READ: u8 = 10;
-const WRITE: u8 = 11;
 const REPLY: u8 = 2;
 const OK: u8 = 0;
 const DONE: u8 = 0;

@@ -9,38 +9,52 @@
 //! - Decoding never panics, for any bytes.
 //! - A decoded message can ask for anything. The program that serves it checks that.
 
+mod block;
+mod catalogue;
 mod client_cache;
 mod client_key;
 mod codec;
+mod collective;
 mod entry;
 mod fault;
+mod file;
 mod frequent;
 mod group;
 mod message;
 mod name;
+mod part;
+mod request;
 mod request_id;
+mod server;
 
+pub use block::{
+    BlockRequest, DigestsRequest, FlushRequest, PullRequest, ReadRequest, WriteRequest,
+};
+pub use catalogue::CatalogueRequest;
 pub use client_cache::{
     CacheAnswer, CacheCommand, CacheRegistration, CacheRequest, DROPPED_LINES_MAX, LINE_BYTES_MAX,
     LineName, LineReader, LineTaker, SentLine,
 };
 pub use client_key::ClientKey;
 pub use codec::{DecodeError, PreparedRequest, decode, decode_record, encode, encode_record};
+pub use collective::{
+    CallId, CollectiveCall, CollectiveRequest, JoinRequest, MemberRun, PARTICIPANTS_MAX,
+    PartRequest, PlanRequest, PlannedBlock, TransferName,
+};
 pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made};
 pub use fault::Fault;
+pub use file::FileRequest;
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
 pub use group::{
-    AllGatherRequest, CallId, CollectiveCall, CounterChange, CounterRequest, GATHER_BYTES_MAX,
-    GATHER_NAME_BYTES_MAX, GATHER_TOTAL_BYTES_MAX, JoinRequest, LeaveRequest, LockRequest,
-    MemberRun, RegisterRequest, TransferName, UnlockRequest,
+    AllGatherRequest, CounterChange, CounterRequest, GATHER_BYTES_MAX, GATHER_NAME_BYTES_MAX,
+    GATHER_TOTAL_BYTES_MAX, GroupRequest, LeaveRequest, LockRequest, RegisterRequest,
+    UnlockRequest,
 };
-pub use message::{
-    BufferStatistics, DigestsRequest, FlushRequest, GroupMessage, Message, PARTICIPANTS_MAX,
-    PartRequest, PlanRequest, PlannedBlock, PullRequest, ReadRequest, Reply, Request, ServerStatus,
-    WriteRequest,
-};
+pub use message::{BufferStatistics, GroupMessage, Message, Reply};
 pub use name::{NAME_BYTES_MAX, SCHEME, instance_name, name_flaw};
+pub use request::Request;
 pub use request_id::RequestId;
+pub use server::{ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 16;
+pub const PROTOCOL_VERSION: u16 = 17;

@@ -12,10 +12,11 @@ use policy::{
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
 use wire::{
-    CacheCommand, CacheRequest, CallId, ClientKey, CollectiveCall, CounterChange, CounterRequest,
-    Entry, EntryKind, Fault, FileRecord, FileSize, GroupMessage, JoinRequest, LeaveRequest,
-    LineName, LineReader, LockRequest, Made, MemberRun, Message, PROTOCOL_VERSION, PartRequest,
-    ReadRequest, RegisterRequest, Reply, Request, RequestId, UnlockRequest, decode, encode,
+    CacheCommand, CacheRequest, CallId, CatalogueRequest, ClientKey, CollectiveCall,
+    CollectiveRequest, CounterChange, CounterRequest, Entry, EntryKind, Fault, FileRecord,
+    FileRequest, FileSize, GroupMessage, GroupRequest, JoinRequest, LeaveRequest, LineName,
+    LineReader, LockRequest, Made, MemberRun, Message, PROTOCOL_VERSION, PartRequest, ReadRequest,
+    RegisterRequest, Reply, Request, RequestId, UnlockRequest, decode, encode,
 };
 
 /// A file that accesses are checked against.
@@ -101,7 +102,9 @@ fn some_requests() -> Vec<(&'static str, Request)> {
     let record = file_record();
     let file = record.file;
     let made = Made { owner: 1000, at_s: 1 << 31 };
-    let rename = Request::Rename { from: "a/b".to_owned(), to: "c".to_owned(), replace: true };
+    let (from, to, replace) = ("a/b".to_owned(), "c".to_owned(), true);
+    let rename = CatalogueRequest::Rename { from, to, replace };
+    let list = CatalogueRequest::List { directory: "a".to_owned(), after: Some("b".to_owned()) };
     let members = (0..4).map(|rank| (ClientId(rank), ClientKey(u64::MAX))).collect();
     let register = RegisterRequest { group: 7, size: 4, members };
     let (group, rank, number) = (7, ClientId(1), 3);
@@ -113,23 +116,24 @@ fn some_requests() -> Vec<(&'static str, Request)> {
         CacheRequest::Write { line, offset: 1 << 19, keeps: true, dropped: dropped.clone() };
     let read_line = CacheRequest::Read { line, dropped };
     let counter = CounterRequest { group, rank, change: CounterChange::Add(1 << 40) };
+    let unlock = UnlockRequest { group, rank, number };
     vec![
-        ("read_line", Request::Cache(Box::new(read_line))),
-        ("write_line", Request::Cache(Box::new(write_line))),
-        ("counter", Request::Counter(counter)),
-        ("lock", Request::Lock(lock)),
-        ("unlock", Request::Unlock(UnlockRequest { group, rank, number })),
-        ("register", Request::Register(Box::new(register))),
-        ("leave", Request::Leave(LeaveRequest { group, first: rank, count: 2 })),
-        ("create", Request::Create { record: record.clone(), made }),
-        ("list", Request::List { directory: "a".to_owned(), after: Some("b".to_owned()) }),
-        ("rename", rename),
-        ("measure", Request::Measure(record.clone())),
-        ("open", Request::Open(record)),
-        ("resize", Request::Resize { file, size: FileSize { cuts: 1, bytes: 1 << 40 } }),
-        ("nameless", Request::Nameless { after: Some(file) }),
-        ("forget", Request::Forget { file }),
-        ("open_sizes", Request::OpenSizes { after: Some(file) }),
+        ("read_line", read_line.into()),
+        ("write_line", write_line.into()),
+        ("counter", GroupRequest::Counter(counter).into()),
+        ("lock", GroupRequest::Lock(lock).into()),
+        ("unlock", GroupRequest::Unlock(unlock).into()),
+        ("register", GroupRequest::Register(Box::new(register)).into()),
+        ("leave", GroupRequest::Leave(LeaveRequest { group, first: rank, count: 2 }).into()),
+        ("create", CatalogueRequest::Create { record: record.clone(), made }.into()),
+        ("list", list.into()),
+        ("rename", rename.into()),
+        ("measure", FileRequest::Measure(record.clone()).into()),
+        ("open", FileRequest::Open(record).into()),
+        ("resize", FileRequest::Resize { file, size: FileSize { cuts: 1, bytes: 1 << 40 } }.into()),
+        ("nameless", CatalogueRequest::Nameless { after: Some(file) }.into()),
+        ("forget", CatalogueRequest::Forget { file }.into()),
+        ("open_sizes", FileRequest::OpenSizes { after: Some(file) }.into()),
     ]
 }
 
@@ -159,9 +163,9 @@ fn transfer_requests() -> [(&'static str, Request); 3] {
     let access = Access::List(vec![vec![entry]]);
     let part = PartRequest { number: 6, direction, file, access, client, region, order };
     [
-        ("read", Request::Read(read)),
-        ("join", Request::Join(Box::new(join))),
-        ("part", Request::Part(Box::new(part))),
+        ("read", read.into()),
+        ("join", CollectiveRequest::Join(Box::new(join)).into()),
+        ("part", CollectiveRequest::Part(Box::new(part)).into()),
     ]
 }
 
@@ -182,7 +186,7 @@ fn file_record() -> FileRecord {
 fn use_message(message: &Message) {
     match message {
         Message::Request { request, .. } => match request {
-            Request::Join(join) => {
+            Request::Collective(CollectiveRequest::Join(join)) => {
                 if let Ok(access) = &join.access {
                     use_access(access, ClientId(0));
                 }
@@ -190,8 +194,11 @@ fn use_message(message: &Message) {
                     assert!(run.ranks().take(1000).all(|rank| u64::from(rank.0) < run.end()));
                 }
             }
-            Request::Part(request) => use_access(&request.access, request.client),
-            Request::Open(record) | Request::Measure(record) | Request::Create { record, .. }
+            Request::Collective(CollectiveRequest::Part(request)) => {
+                use_access(&request.access, request.client);
+            }
+            Request::File(FileRequest::Open(record) | FileRequest::Measure(record))
+            | Request::Catalogue(CatalogueRequest::Create { record, .. })
                 if record.stripe.validate().is_ok()
                     && record.pool.validate(record.stripe.servers, 8).is_ok()
                     && record.stripe.servers <= 8 =>

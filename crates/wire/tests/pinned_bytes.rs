@@ -3,6 +3,7 @@
 //! Postcard numbers the variants of an enum by their position, so a variant that is inserted in the
 //! middle, or moved, changes the meaning of bytes that are stored in catalogues. A new variant goes
 //! to the end. It does not compile until it has a row here. ([`Fault`] is sent only: see there.)
+//! Requests are numbered in each part ([`Request`]).
 //!
 //! A row has the variant, an example of it and the bytes in hexadecimal. The first byte, before the
 //! bar, is the number of the variant. Behind it are the fields: integers as LEB128, texts and
@@ -17,13 +18,14 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use units::{ClientId, DiskId, FileId, RegionId, ServerId, Timestamp};
 use wire::{
-    AllGatherRequest, BufferStatistics, CacheAnswer, CacheCommand, CacheRegistration, CacheRequest,
-    CallId, ClientKey, CollectiveCall, CounterChange, CounterRequest, DigestsRequest, Entry,
-    EntryKind, Fault, FileDefaults, FileRecord, FileSize, FlushRequest, GroupMessage, JoinRequest,
+    AllGatherRequest, BlockRequest, BufferStatistics, CacheAnswer, CacheCommand, CacheRegistration,
+    CacheRequest, CallId, CatalogueRequest, ClientKey, CollectiveCall, CollectiveRequest,
+    CounterChange, CounterRequest, DigestsRequest, Entry, EntryKind, Fault, FileDefaults,
+    FileRecord, FileRequest, FileSize, FlushRequest, GroupMessage, GroupRequest, JoinRequest,
     LeaveRequest, LineName, LineReader, LineTaker, LockRequest, Made, MemberRun, Message,
     PartRequest, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RegisterRequest, Reply,
-    Request, RequestId, SentLine, ServerStatus, TransferName, UnlockRequest, WriteRequest,
-    decode_record, encode_record,
+    Request, RequestId, SentLine, ServerRequest, ServerStatus, TransferName, UnlockRequest,
+    WriteRequest, decode_record, encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.
@@ -137,7 +139,8 @@ pinned!(entry_kind: EntryKind {
 
 pinned!(message: Message {
     Message::Hello { .. }, Message::Hello { version: 10, key: ClientKey(300) }, "00 | 0a ac 02";
-    Message::Request { .. }, Message::Request { id: ID, request: Request::Stop }, "01 | 07 0e";
+    Message::Request { .. }, Message::Request { id: ID, request: ServerRequest::Stop.into() },
+        "01 | 07 61";
     Message::Reply { .. }, Message::Reply { id: ID, result: Err(Fault::Cancelled) },
         "02 | 07 01 18";
     Message::Group(_), Message::Group(GroupMessage::Leave), "03 | 02";
@@ -157,62 +160,94 @@ pinned!(transfer_name: TransferName {
 });
 
 pinned!(request: Request {
-    Request::Create { .. }, Request::Create { record: record(), made: MADE },
-        "00 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 e8 07 02";
-    Request::MakeDirectory { .. }, Request::MakeDirectory { name: a(), made: MADE },
-        "01 | 01 61 e8 07 02";
-    Request::Stat { .. }, Request::Stat { name: a() }, "02 | 01 61";
-    Request::List { .. }, Request::List { directory: a(), after: Some(b()) }, "03 | 01 61 01 01 62";
-    Request::Rename { .. }, Request::Rename { from: a(), to: b(), replace: true },
-        "04 | 01 61 01 62 01";
-    Request::Remove { .. }, Request::Remove { name: a() }, "05 | 01 61";
-    Request::Open(_), Request::Open(record()),
-        "06 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
-    Request::Close { .. }, Request::Close { file: FILE, recorded: SIZE }, "07 | 09 01 ac 02";
-    Request::Buffers { .. }, Request::Buffers { file: FILE }, "08 | 09";
-    Request::Drop { .. }, Request::Drop { file: FILE }, "09 | 09";
-    Request::Read(_), Request::Read(read()), "0a | 09 01 02 03 05 04";
-    Request::Write(_), Request::Write(WriteRequest { file: FILE, block: 1, offset: 2 }),
-        "0b | 09 01 02";
-    Request::Flush(_), Request::Flush(FlushRequest { file: FILE, sync: true }), "0c | 09 01";
-    Request::Status, Request::Status, "0d";
-    Request::Stop, Request::Stop, "0e";
-    Request::Cancel(_), Request::Cancel(TransferName::Part(5)), "0f | 01 05";
-    Request::Part(_), Request::Part(Box::new(part())), "10 | 06 00 09 00 06 02 01 04 02";
-    Request::Pull(_), Request::Pull(pull()), "11 | 09 01 02 03 05 04";
-    Request::Digests(_),
-        Request::Digests(DigestsRequest { file: FILE, block: 1, piece_bytes: 64 }), "12 | 09 01 40";
-    Request::SetDefaults { .. }, Request::SetDefaults { directory: a(), defaults: defaults() },
-        "13 | 01 61 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03";
-    Request::Page { .. }, Request::Page { file: FILE, block: 1 }, "14 | 09 01";
-    Request::Resize { .. }, Request::Resize { file: FILE, size: SIZE }, "15 | 09 01 ac 02";
-    Request::RecordSize { .. }, Request::RecordSize { file: FILE, size: SIZE }, "16 | 09 01 ac 02";
-    Request::Measure(_), Request::Measure(record()),
-        "17 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
-    Request::OpenSizes { .. }, Request::OpenSizes { after: Some(FILE) }, "18 | 01 09";
-    Request::KeepSize { .. }, Request::KeepSize { file: FILE }, "19 | 09";
-    Request::Nameless { .. }, Request::Nameless { after: None }, "1a | 00";
-    Request::Forget { .. }, Request::Forget { file: FILE }, "1b | 09";
-    Request::AllGather(_), Request::AllGather(Box::new(all_gather())),
-        "1c | 01 61 01 07 01 02 ac 02 02 08 09";
-    Request::Register(_), Request::Register(Box::new(register())), "1d | 07 02 02 00 05 01 06";
-    Request::Leave(_), Request::Leave(LeaveRequest { group: 7, first: ClientId(1), count: 2 }),
-        "1e | 07 01 02";
-    Request::Join(_), Request::Join(Box::new(join())),
-        "1f | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02";
-    Request::Counter(_), Request::Counter(counter()), "20 | 07 01 02 ac 02";
-    Request::Lock(_), Request::Lock(lock()), "21 | 07 01 06 01 02 03 ac 02";
-    Request::Unlock(_),
-        Request::Unlock(UnlockRequest { group: 7, rank: ClientId(1), number: 6 }), "22 | 07 01 06";
-    Request::Plan(_), Request::Plan(Box::new(plan())), "23 | 01 09 00 06 02 01 03 ac 02";
+    Request::Read(_), Request::Read(read()), "00 | 09 01 02 03 05 04";
+    Request::Write(_),
+        Request::Write(WriteRequest { file: FILE, block: 1, offset: 2 }), "01 | 09 01 02";
     Request::Cache(_),
         Request::Cache(Box::new(CacheRequest::WriteBack { line: LINE, keeps: true })),
-        "24 | 04 09 01 01";
-    Request::SetModified { .. },
-        Request::SetModified { file: FILE, modified: TIME }, "25 | 09 ac 02";
-    Request::RecordModified { .. },
-        Request::RecordModified { file: FILE, modified: TIME, is_set: true }, "26 | 09 ac 02 01";
-    Request::Probe { .. }, Request::Probe { silence_ms: 300 }, "27 | ac 02";
+        "02 | 04 09 01 01";
+    Request::Block(BlockRequest::Pull(_)),
+        BlockRequest::Pull(pull()).into(), "10 | 09 01 02 03 05 04";
+    Request::Block(BlockRequest::Page { .. }),
+        BlockRequest::Page { file: FILE, block: 1 }.into(), "11 | 09 01";
+    Request::Block(BlockRequest::Flush(_)),
+        BlockRequest::Flush(FlushRequest { file: FILE, sync: true }).into(), "12 | 09 01";
+    Request::Block(BlockRequest::Digests(_)),
+        BlockRequest::Digests(DigestsRequest { file: FILE, block: 1, piece_bytes: 64 }).into(),
+        "13 | 09 01 40";
+    Request::Collective(CollectiveRequest::Join(_)),
+        CollectiveRequest::Join(Box::new(join())).into(),
+        "20 | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02";
+    Request::Collective(CollectiveRequest::Part(_)),
+        CollectiveRequest::Part(Box::new(part())).into(), "21 | 06 00 09 00 06 02 01 04 02";
+    Request::Collective(CollectiveRequest::Cancel(_)),
+        CollectiveRequest::Cancel(TransferName::Part(5)).into(), "22 | 01 05";
+    Request::Collective(CollectiveRequest::Plan(_)),
+        CollectiveRequest::Plan(Box::new(plan())).into(), "23 | 01 09 00 06 02 01 03 ac 02";
+    Request::File(FileRequest::Open(_)),
+        FileRequest::Open(record()).into(),
+        "30 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+    Request::File(FileRequest::Close { .. }),
+        FileRequest::Close { file: FILE, recorded: SIZE }.into(), "31 | 09 01 ac 02";
+    Request::File(FileRequest::Resize { .. }),
+        FileRequest::Resize { file: FILE, size: SIZE }.into(), "32 | 09 01 ac 02";
+    Request::File(FileRequest::KeepSize { .. }),
+        FileRequest::KeepSize { file: FILE }.into(), "33 | 09";
+    Request::File(FileRequest::SetModified { .. }),
+        FileRequest::SetModified { file: FILE, modified: TIME }.into(), "34 | 09 ac 02";
+    Request::File(FileRequest::Measure(_)),
+        FileRequest::Measure(record()).into(),
+        "35 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+    Request::File(FileRequest::OpenSizes { .. }),
+        FileRequest::OpenSizes { after: Some(FILE) }.into(), "36 | 01 09";
+    Request::File(FileRequest::Buffers { .. }),
+        FileRequest::Buffers { file: FILE }.into(), "37 | 09";
+    Request::File(FileRequest::Drop { .. }), FileRequest::Drop { file: FILE }.into(), "38 | 09";
+    Request::Catalogue(CatalogueRequest::Create { .. }),
+        CatalogueRequest::Create { record: record(), made: MADE }.into(),
+        "40 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 e8 07 02";
+    Request::Catalogue(CatalogueRequest::MakeDirectory { .. }),
+        CatalogueRequest::MakeDirectory { name: a(), made: MADE }.into(), "41 | 01 61 e8 07 02";
+    Request::Catalogue(CatalogueRequest::SetDefaults { .. }),
+        CatalogueRequest::SetDefaults { directory: a(), defaults: defaults() }.into(),
+        "42 | 01 61 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03";
+    Request::Catalogue(CatalogueRequest::Stat { .. }),
+        CatalogueRequest::Stat { name: a() }.into(), "43 | 01 61";
+    Request::Catalogue(CatalogueRequest::List { .. }),
+        CatalogueRequest::List { directory: a(), after: Some(b()) }.into(), "44 | 01 61 01 01 62";
+    Request::Catalogue(CatalogueRequest::Rename { .. }),
+        CatalogueRequest::Rename { from: a(), to: b(), replace: true }.into(),
+        "45 | 01 61 01 62 01";
+    Request::Catalogue(CatalogueRequest::Remove { .. }),
+        CatalogueRequest::Remove { name: a() }.into(), "46 | 01 61";
+    Request::Catalogue(CatalogueRequest::RecordSize { .. }),
+        CatalogueRequest::RecordSize { file: FILE, size: SIZE }.into(), "47 | 09 01 ac 02";
+    Request::Catalogue(CatalogueRequest::RecordModified { .. }),
+        CatalogueRequest::RecordModified { file: FILE, modified: TIME, is_set: true }.into(),
+        "48 | 09 ac 02 01";
+    Request::Catalogue(CatalogueRequest::Nameless { .. }),
+        CatalogueRequest::Nameless { after: None }.into(), "49 | 00";
+    Request::Catalogue(CatalogueRequest::Forget { .. }),
+        CatalogueRequest::Forget { file: FILE }.into(), "4a | 09";
+    Request::Group(GroupRequest::Register(_)),
+        GroupRequest::Register(Box::new(register())).into(), "50 | 07 02 02 00 05 01 06";
+    Request::Group(GroupRequest::Leave(_)),
+        GroupRequest::Leave(LeaveRequest { group: 7, first: ClientId(1), count: 2 }).into(),
+        "51 | 07 01 02";
+    Request::Group(GroupRequest::AllGather(_)),
+        GroupRequest::AllGather(Box::new(all_gather())).into(),
+        "52 | 01 61 01 07 01 02 ac 02 02 08 09";
+    Request::Group(GroupRequest::Counter(_)),
+        GroupRequest::Counter(counter()).into(), "53 | 07 01 02 ac 02";
+    Request::Group(GroupRequest::Lock(_)),
+        GroupRequest::Lock(lock()).into(), "54 | 07 01 06 01 02 03 ac 02";
+    Request::Group(GroupRequest::Unlock(_)),
+        GroupRequest::Unlock(UnlockRequest { group: 7, rank: ClientId(1), number: 6 }).into(),
+        "55 | 07 01 06";
+    Request::Server(ServerRequest::Status), ServerRequest::Status.into(), "60";
+    Request::Server(ServerRequest::Stop), ServerRequest::Stop.into(), "61";
+    Request::Server(ServerRequest::Probe { .. }),
+        ServerRequest::Probe { silence_ms: 300 }.into(), "62 | ac 02";
 });
 
 pinned!(reply: Reply {

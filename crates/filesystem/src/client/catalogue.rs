@@ -7,8 +7,8 @@ use super::state::Client;
 use policy::{Buffering, Pool, Stripe};
 use units::{FileId, Timestamp};
 use wire::{
-    BufferStatistics, DigestsRequest, Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize,
-    FlushRequest, Made, Reply, Request,
+    BlockRequest, BufferStatistics, CatalogueRequest, DigestsRequest, Entry, EntryKind, Fault,
+    FileDefaults, FileRecord, FileRequest, FileSize, FlushRequest, Made, Reply,
 };
 use world::World;
 
@@ -54,14 +54,14 @@ impl<W: World> Client<W> {
     pub async fn create_as(&self, new: NewFile) -> Result<FileRecord, Fault> {
         let NewFile { name, bytes, stripe, pool, buffering, made } = new;
         let record = FileRecord { file: FileId(0), name, bytes, cuts: 0, stripe, pool, buffering };
-        let record = self.ask_for_file(Request::Create { record, made }).await?;
+        let record = self.ask_for_file(CatalogueRequest::Create { record, made }).await?;
         let recorded = record.size();
         self.open_known(record, recorded).await
     }
 
     /// Creates a directory in an existing one.
     pub async fn make_directory(&self, name: &str, made: Made) -> Result<(), Fault> {
-        let request = Request::MakeDirectory { name: name.to_owned(), made };
+        let request = CatalogueRequest::MakeDirectory { name: name.to_owned(), made };
         self.ask_for_entry(request).await.map(|_| ())
     }
 
@@ -116,8 +116,8 @@ impl<W: World> Client<W> {
             false => self.record_size(file.file).await,
         };
         let Some(known) = self.0.sizes.closed(file.file) else { return recorded };
-        let close = Request::Close { file: file.file, recorded: known };
-        let closed = self.call_each_server(file.servers(), &close).await?;
+        let close = FileRequest::Close { file: file.file, recorded: known };
+        let closed = self.call_each_server(file.servers(), close).await?;
         let modified = closed.iter().filter_map(|reply| match reply {
             Reply::Modified { at } => Some(*at),
             _ => None,
@@ -135,8 +135,8 @@ impl<W: World> Client<W> {
 
     /// Sets the time of the last change of an open file. Later changes set it again.
     pub async fn set_modified(&self, file: &FileRecord, modified: Timestamp) -> Result<(), Fault> {
-        let set = Request::SetModified { file: file.file, modified };
-        self.call_servers(file.servers(), &set).await?;
+        let set = FileRequest::SetModified { file: file.file, modified };
+        self.call_servers(file.servers(), set).await?;
         self.record_modified(file.file, modified, true).await
     }
 
@@ -147,7 +147,10 @@ impl<W: World> Client<W> {
         modified: Timestamp,
         is_set: bool,
     ) -> Result<(), Fault> {
-        match self.call(CATALOGUE, Request::RecordModified { file, modified, is_set }).await {
+        match self
+            .call(CATALOGUE, CatalogueRequest::RecordModified { file, modified, is_set })
+            .await
+        {
             // The file was removed, and clients that have it open keep it.
             Ok(Reply::Done) | Err(Fault::NoSuchFile { .. }) => Ok(()),
             Ok(other) => Err(unexpected(&other)),
@@ -159,7 +162,7 @@ impl<W: World> Client<W> {
     /// its stripe.
     pub async fn buffers(&self, file: &FileRecord) -> Result<Vec<BufferStatistics>, Fault> {
         let calls = file.servers().map(async |server| {
-            match self.call(server, Request::Buffers { file: file.file }).await? {
+            match self.call(server, FileRequest::Buffers { file: file.file }).await? {
                 Reply::Buffers(statistics) => Ok(statistics),
                 other => Err(unexpected(&other)),
             }
@@ -182,7 +185,7 @@ impl<W: World> Client<W> {
 
     /// Asks the servers for the current size of a file. Returns the time of its last change.
     async fn measure(&self, record: &mut FileRecord) -> Result<Timestamp, Fault> {
-        let measure = Request::Measure(record.clone());
+        let measure = FileRequest::Measure(record.clone());
         let asked = record.servers().map(|server| self.call(server, measure.clone()));
         let mut latest = Timestamp::default();
         for measured in futures_util::future::join_all(asked).await {
@@ -203,12 +206,12 @@ impl<W: World> Client<W> {
 
     /// Returns the catalogue's entry of a name.
     pub async fn stat(&self, name: &str) -> Result<Entry, Fault> {
-        self.ask_for_entry(Request::Stat { name: name.to_owned() }).await
+        self.ask_for_entry(CatalogueRequest::Stat { name: name.to_owned() }).await
     }
 
     /// Returns the catalogue's record of a file.
     pub async fn stat_file(&self, name: &str) -> Result<FileRecord, Fault> {
-        self.ask_for_file(Request::Stat { name: name.to_owned() }).await
+        self.ask_for_file(CatalogueRequest::Stat { name: name.to_owned() }).await
     }
 
     /// Lists a directory, by name. Names that come or go during the call may be missed.
@@ -217,7 +220,7 @@ impl<W: World> Client<W> {
         let mut after = None;
         loop {
             let directory = directory.to_owned();
-            match self.call(CATALOGUE, Request::List { directory, after }).await? {
+            match self.call(CATALOGUE, CatalogueRequest::List { directory, after }).await? {
                 Reply::Entries { mut entries, more } => {
                     all.append(&mut entries);
                     let last = all.last().map(|entry: &Entry| last_part(&entry.name).to_owned());
@@ -233,7 +236,7 @@ impl<W: World> Client<W> {
 
     /// Sets the defaults of new files in a directory, and of directories that are created in it.
     pub async fn set_defaults(&self, directory: &str, defaults: FileDefaults) -> Result<(), Fault> {
-        let request = Request::SetDefaults { directory: directory.to_owned(), defaults };
+        let request = CatalogueRequest::SetDefaults { directory: directory.to_owned(), defaults };
         self.call(CATALOGUE, request).await.map(|_| ())
     }
 
@@ -261,7 +264,7 @@ impl<W: World> Client<W> {
     /// Makes the servers of a file without a name drop its data, at once or when the last client
     /// has closed it. A later [`Client::drop_nameless`] asks the servers again that have left.
     async fn drop_data(&self, file: &FileRecord) -> Result<(), Fault> {
-        let drop = Request::Drop { file: file.file };
+        let drop = FileRequest::Drop { file: file.file };
         let dropped = file.servers().map(|server| self.call(server, drop.clone()));
         let mut is_gone = true;
         for dropped in futures_util::future::join_all(dropped).await {
@@ -273,7 +276,7 @@ impl<W: World> Client<W> {
             }
         }
         if is_gone {
-            self.call(CATALOGUE, Request::Forget { file: file.file }).await?;
+            self.call(CATALOGUE, CatalogueRequest::Forget { file: file.file }).await?;
         }
         Ok(())
     }
@@ -287,10 +290,11 @@ impl<W: World> Client<W> {
     pub async fn drop_nameless(&self) -> Result<(), Fault> {
         let (mut after, mut outcome) = (None, Ok(()));
         loop {
-            let (entries, more) = match self.call(CATALOGUE, Request::Nameless { after }).await? {
-                Reply::Entries { entries, more } => (entries, more),
-                other => return Err(unexpected(&other)),
-            };
+            let (entries, more) =
+                match self.call(CATALOGUE, CatalogueRequest::Nameless { after }).await? {
+                    Reply::Entries { entries, more } => (entries, more),
+                    other => return Err(unexpected(&other)),
+                };
             let files = entries.into_iter().map(file_of).collect::<Result<Vec<_>, Fault>>()?;
             after = files.last().map(|file| file.file).or(after);
             for some in files.chunks(OPENING_MAX) {
@@ -307,7 +311,7 @@ impl<W: World> Client<W> {
 
     async fn ask_to_rename(&self, from: &str, to: &str, replace: bool) -> Result<Reply, Fault> {
         let (from, to) = (from.to_owned(), to.to_owned());
-        self.call(CATALOGUE, Request::Rename { from, to, replace }).await
+        self.call(CATALOGUE, CatalogueRequest::Rename { from, to, replace }).await
     }
 
     /// Removes a file or an empty directory. The name of a file goes first, durably. Its data goes
@@ -315,7 +319,7 @@ impl<W: World> Client<W> {
     /// and write it until then. A server that has left drops the data later
     /// ([`Client::drop_nameless`]).
     pub async fn remove(&self, name: &str) -> Result<(), Fault> {
-        match self.call(CATALOGUE, Request::Remove { name: name.to_owned() }).await? {
+        match self.call(CATALOGUE, CatalogueRequest::Remove { name: name.to_owned() }).await? {
             Reply::Entry(Entry { kind: EntryKind::File(old), .. }) => self.drop_data(&old).await,
             _ => Ok(()),
         }
@@ -325,8 +329,8 @@ impl<W: World> Client<W> {
     /// is on stable storage. Reports failures of write-behind since this client's last flush, or
     /// since it opened the file, even if other clients have got the same report.
     pub async fn flush(&self, file: &FileRecord, sync: bool) -> Result<(), Fault> {
-        let flush = Request::Flush(FlushRequest { file: file.file, sync });
-        self.call_servers(file.servers(), &flush).await?;
+        let flush = BlockRequest::Flush(FlushRequest { file: file.file, sync });
+        self.call_servers(file.servers(), flush).await?;
         if sync { self.keep_owed_size(file).await } else { Ok(()) }
     }
 
@@ -339,7 +343,7 @@ impl<W: World> Client<W> {
         piece_bytes: u64,
     ) -> Result<Vec<u32>, Fault> {
         let request = DigestsRequest { file: file.file, block, piece_bytes };
-        match self.call(file.server_of(block), Request::Digests(request)).await? {
+        match self.call(file.server_of(block), BlockRequest::Digests(request)).await? {
             Reply::Digests(digests) => Ok(digests),
             other => Err(unexpected(&other)),
         }
@@ -366,7 +370,7 @@ impl<W: World> Client<W> {
         mut record: FileRecord,
         recorded: FileSize,
     ) -> Result<FileRecord, Fault> {
-        let open = Request::Open(record.clone());
+        let open = FileRequest::Open(record.clone());
         let opening = Opening::begin(&self.0.sizes, record.file, recorded);
         let opened = self.ask_servers_for_size(&record, open).await;
         if opened.is_ok() {
@@ -374,7 +378,7 @@ impl<W: World> Client<W> {
         } else if opening.failed() {
             // Some servers may have opened it. The first fault is the one to report.
             let recorded = FileSize::default();
-            let close = Request::Close { file: record.file, recorded };
+            let close = FileRequest::Close { file: record.file, recorded };
             let closing = record.servers().map(|server| self.call(server, close.clone()));
             futures_util::future::join_all(closing).await;
         }
@@ -382,11 +386,11 @@ impl<W: World> Client<W> {
         Ok(record)
     }
 
-    async fn ask_for_file(&self, request: Request) -> Result<FileRecord, Fault> {
+    async fn ask_for_file(&self, request: CatalogueRequest) -> Result<FileRecord, Fault> {
         file_of(self.ask_for_entry(request).await?)
     }
 
-    async fn ask_for_entry(&self, request: Request) -> Result<Entry, Fault> {
+    async fn ask_for_entry(&self, request: CatalogueRequest) -> Result<Entry, Fault> {
         match self.call(CATALOGUE, request).await? {
             Reply::Entry(entry) => Ok(entry),
             other => Err(unexpected(&other)),

@@ -11,7 +11,7 @@ use super::state::Client;
 use futures_util::future::{join_all, try_join_all};
 use std::collections::BTreeMap;
 use units::{FileId, ServerId, Timestamp};
-use wire::{Fault, FileRecord, FileSize, Reply, Request};
+use wire::{CatalogueRequest, Fault, FileRecord, FileRequest, FileSize, Reply, Request};
 use world::World;
 
 /// Maximum number of cuts to reach a requested size while other clients grow the file.
@@ -24,7 +24,7 @@ impl<W: World> Client<W> {
     /// Updates the size of an open file, which other clients may have changed.
     pub async fn refresh(&self, file: &mut FileRecord) -> Result<(), Fault> {
         let Some(server) = file.servers().next() else { return Ok(()) };
-        let ask = Request::Resize { file: file.file, size: FileSize::default() };
+        let ask = FileRequest::Resize { file: file.file, size: FileSize::default() };
         let known = self.ask_for_size(server, ask).await?;
         if known > file.size() {
             // The client that changed the size may not have reached all servers yet.
@@ -116,7 +116,7 @@ impl<W: World> Client<W> {
         let mut is_more = true;
         while is_more && all.len() < OPEN_SIZES_MAX {
             let after = all.last().map(|(file, ..)| *file);
-            match self.call(server, Request::OpenSizes { after }).await? {
+            match self.call(server, FileRequest::OpenSizes { after }).await? {
                 Reply::Sizes { sizes, more } => {
                     is_more = more && !sizes.is_empty();
                     for (file, size, modified) in sizes {
@@ -141,7 +141,7 @@ impl<W: World> Client<W> {
         file: &mut FileRecord,
         size: FileSize,
     ) -> Result<(), Fault> {
-        let resize = Request::Resize { file: file.file, size };
+        let resize = FileRequest::Resize { file: file.file, size };
         file.learn(self.ask_servers_for_size(file, resize).await?);
         Ok(())
     }
@@ -163,7 +163,7 @@ impl<W: World> Client<W> {
         if let Some(times_set) = self.0.sizes.owed(file.file)
             && let Some(first) = file.servers().next()
         {
-            self.ask_for_size(first, Request::KeepSize { file: file.file }).await?;
+            self.ask_for_size(first, FileRequest::KeepSize { file: file.file }).await?;
             self.0.sizes.kept(file.file, times_set);
         }
         Ok(())
@@ -173,7 +173,7 @@ impl<W: World> Client<W> {
     /// the size: after a cut none has bytes beyond it that the catalogue does not know of.
     pub(super) async fn record_size(&self, file: FileId) -> Result<(), Fault> {
         let Some(size) = self.0.sizes.unrecorded(file) else { return Ok(()) };
-        match self.ask_for_size(CATALOGUE, Request::RecordSize { file, size }).await {
+        match self.ask_for_size(CATALOGUE, CatalogueRequest::RecordSize { file, size }).await {
             Ok(known) => self.0.sizes.recorded(file, known),
             // The file was removed, and clients that have it open keep it.
             Err(Fault::NoSuchFile { .. }) => {}
@@ -187,7 +187,7 @@ impl<W: World> Client<W> {
     pub(super) async fn ask_servers_for_size(
         &self,
         file: &FileRecord,
-        mut request: Request,
+        mut request: FileRequest,
     ) -> Result<FileSize, Fault> {
         let mut servers: Vec<ServerId> = file.servers().collect();
         let mut size = FileSize::default();
@@ -196,7 +196,7 @@ impl<W: World> Client<W> {
             size = known.iter().copied().fold(size, FileSize::max);
             let all = servers.into_iter().zip(known);
             servers = all.filter(|(_, known)| *known < size).map(|(server, _)| server).collect();
-            request = Request::Resize { file: file.file, size };
+            request = FileRequest::Resize { file: file.file, size };
         }
         self.0.sizes.learn(file.file, size);
         Ok(size)
@@ -206,7 +206,7 @@ impl<W: World> Client<W> {
     async fn ask_for_sizes(
         &self,
         servers: impl Iterator<Item = ServerId>,
-        request: &Request,
+        request: &FileRequest,
     ) -> Result<Vec<FileSize>, Fault> {
         let servers: Vec<ServerId> = servers.collect();
         let mut known = Vec::with_capacity(servers.len());
@@ -220,7 +220,7 @@ impl<W: World> Client<W> {
     pub(super) async fn ask_for_size(
         &self,
         server: ServerId,
-        request: Request,
+        request: impl Into<Request>,
     ) -> Result<FileSize, Fault> {
         match self.call(server, request).await? {
             Reply::Size(size) => size.validate().map(|()| size),

@@ -18,8 +18,8 @@ use std::rc::Rc;
 use tracing::debug;
 use units::{ClientId, Duration, ServerId};
 use wire::{
-    AllGatherRequest, CallId, CollectiveCall, Fault, FileRecord, JoinRequest, LeaveRequest,
-    MemberRun, RegisterRequest, Reply, Request, TransferName,
+    AllGatherRequest, CallId, CollectiveCall, CollectiveRequest, Fault, FileRecord, GroupRequest,
+    JoinRequest, LeaveRequest, MemberRun, RegisterRequest, Reply, TransferName,
 };
 use world::{Memory, World};
 
@@ -62,7 +62,7 @@ impl<W: World> Client<W> {
 
     async fn gather(&self, request: AllGatherRequest) -> Result<Vec<Vec<u8>>, Fault> {
         let size = request.size as usize;
-        match self.call(GROUP_SERVER, Request::AllGather(Box::new(request))).await? {
+        match self.call(GROUP_SERVER, GroupRequest::AllGather(Box::new(request))).await? {
             Reply::Gathered(brought) if brought.len() == size => Ok(brought),
             other => Err(unexpected(&other)),
         }
@@ -82,8 +82,8 @@ impl<W: World> Group<W> {
         timeout: Duration,
     ) -> Result<Self, Fault> {
         let members = vec![(rank, client.key())];
-        let register = Request::Register(Box::new(RegisterRequest { group, size, members }));
-        client.call_servers((0..client.servers()).map(ServerId), &register).await?;
+        let register = GroupRequest::Register(Box::new(RegisterRequest { group, size, members }));
+        client.call_servers((0..client.servers()).map(ServerId), register).await?;
         Ok(Self {
             client,
             group,
@@ -170,7 +170,7 @@ impl<W: World> Group<W> {
         });
         let region = self.client.expose_at_once(memory).await;
         let id = CallId { group: self.group, number };
-        let request = Request::Join(Box::new(JoinRequest {
+        let request = CollectiveRequest::Join(Box::new(JoinRequest {
             call: id,
             parameters: call,
             members: MemberRun::of([(self.rank, region)]),
@@ -181,7 +181,7 @@ impl<W: World> Group<W> {
         let withdrawn_if_dropped = WithdrawnOnDrop { world: self.client.world(), region };
         let begun = self.client.world().now();
         let name = TransferName::Call(id);
-        let moved = call_to_the_end(&self.client, &servers, &request, name).await;
+        let moved = call_to_the_end(&self.client, &servers, request, name).await;
         std::mem::forget(withdrawn_if_dropped);
         let (rank, seconds) = (self.rank.0, self.client.world().now().since(begun).as_seconds());
         match &moved {
@@ -201,7 +201,7 @@ impl<W: World> Group<W> {
         self.has_left.set(true);
         let leave = LeaveRequest { group: self.group, first: self.rank, count: 1 };
         let servers = (0..self.client.servers()).map(ServerId);
-        self.client.notify_servers(servers, &Request::Leave(leave));
+        self.client.notify_servers(servers, GroupRequest::Leave(leave));
     }
 }
 

@@ -7,7 +7,7 @@ use policy::LockKind;
 use std::cell::Cell;
 use std::rc::Rc;
 use units::{ByteRange, ClientId};
-use wire::{CounterChange, CounterRequest, Fault, LockRequest, Reply, Request, UnlockRequest};
+use wire::{CounterChange, CounterRequest, Fault, GroupRequest, LockRequest, Reply, UnlockRequest};
 use world::World;
 
 /// Lock of a byte range, held by one member of a group. Dropping it releases it, without waiting.
@@ -49,7 +49,7 @@ impl<W: World> Group<W> {
 
     async fn count(&self, change: CounterChange) -> Result<u64, Fault> {
         let request = CounterRequest { group: self.group, rank: self.rank, change };
-        match self.client.call(GROUP_SERVER, Request::Counter(request)).await? {
+        match self.client.call(GROUP_SERVER, GroupRequest::Counter(request)).await? {
             Reply::Counter { before } => Ok(before),
             other => Err(unexpected(&other)),
         }
@@ -81,7 +81,7 @@ impl<W: World> Group<W> {
         let (group, rank, timeout_ms) = (self.group, self.rank, self.timeout.as_ms());
         let ByteRange { start, end } = range;
         let request = LockRequest { group, rank, number, kind, start, end, timeout_ms };
-        match self.client.call(GROUP_SERVER, Request::Lock(request)).await {
+        match self.client.call(GROUP_SERVER, GroupRequest::Lock(request)).await {
             Ok(Reply::Done) => Ok(lock),
             Ok(other) => Err(unexpected(&other)),
             Err(fault) => {
@@ -110,16 +110,16 @@ impl<W: World> RangeLock<W> {
         }
     }
 
-    fn request(&self) -> Request {
+    fn request(&self) -> GroupRequest {
         let (group, rank, number) = (self.group, self.rank, self.number);
-        Request::Unlock(UnlockRequest { group, rank, number })
+        GroupRequest::Unlock(UnlockRequest { group, rank, number })
     }
 }
 
 impl<W: World> Drop for RangeLock<W> {
     fn drop(&mut self) {
         if self.may_be_known && !self.has_left.get() {
-            self.client.notify_servers(std::iter::once(GROUP_SERVER), &self.request());
+            self.client.notify_servers(std::iter::once(GROUP_SERVER), self.request());
         }
     }
 }

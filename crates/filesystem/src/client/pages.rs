@@ -4,7 +4,7 @@ use super::faults::unexpected;
 use super::state::Client;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::ops::Range;
-use wire::{Fault, FileRecord, Reply, Request};
+use wire::{BlockRequest, Fault, FileRecord, Reply};
 use world::{Payload, World};
 
 /// Maximum number of pages that one call asks for at the same time. A server refuses a client that
@@ -52,7 +52,7 @@ impl<W: World> Client<W> {
             let cause = format!("{:?} of {} bytes has no page {number}", file.name, file.bytes);
             return Err(Fault::BadRequest { cause });
         }
-        let request = Request::Page { file: file.file, block: number };
+        let request = BlockRequest::Page { file: file.file, block: number };
         let answer = self.call_for_data(file.server_of(number), request).await?;
         match answer {
             (Reply::Done, Some(payload)) if payload.length() <= file.stripe.block_bytes => {

@@ -19,8 +19,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use units::{ClientId, Duration, Instant, PeerId, RegionId, ServerId};
 use wire::{
-    CallId, ClientKey, Fault, GroupMessage, LeaveRequest, Message, PreparedRequest,
-    RegisterRequest, Request,
+    CallId, ClientKey, Fault, GroupMessage, GroupRequest, LeaveRequest, Message, PreparedRequest,
+    RegisterRequest,
 };
 use world::{Address, NetworkError, World};
 
@@ -56,8 +56,8 @@ impl<W: World> Drop for PeerMesh<W> {
         let servers = self.registered_at.take();
         if !servers.is_empty() {
             let (group, first, count) = (self.registered_as.get(), ClientId(0), self.size());
-            let leave = Request::Leave(LeaveRequest { group, first, count });
-            self.client.notify_servers(servers.into_keys(), &leave);
+            let leave = GroupRequest::Leave(LeaveRequest { group, first, count });
+            self.client.notify_servers(servers.into_keys(), leave);
         }
         for peer in self.client.mailbox().close(self.number) {
             self.client.world().disconnect(peer);
@@ -404,9 +404,9 @@ impl<W: World> PeerMesh<W> {
         }
         let (group, size) = (self.registered_as.get(), self.size());
         let members = (0..).map(ClientId).zip(self.keys.iter().copied()).collect();
-        let request = Request::Register(Box::new(RegisterRequest { group, size, members }));
+        let request = GroupRequest::Register(Box::new(RegisterRequest { group, size, members }));
         self.registered_at.borrow_mut().extend(new.iter().map(|server| (*server, false)));
-        let request = PreparedRequest::new(&request);
+        let request = PreparedRequest::new(request);
         let calls = new.iter().map(|server| self.client.call_prepared(*server, &request));
         let answers = stream::iter(calls).buffer_unordered(REGISTRATIONS_MAX);
         answers.try_for_each(|_| ready(Ok(()))).await?;

@@ -4,7 +4,7 @@ use super::faults::unexpected;
 use super::state::Client;
 use policy::{Access, Direction, DiskOrder};
 use units::{DiskId, ServerId};
-use wire::{Fault, FileRecord, PlanRequest, PlannedBlock, Reply, Request};
+use wire::{CollectiveRequest, Fault, FileRecord, PlanRequest, PlannedBlock, Reply};
 use world::World;
 
 /// Block that a server would transfer.
@@ -44,7 +44,8 @@ impl<W: World> Client<W> {
                 loop {
                     let (file, access) = (file.file, access.clone());
                     let request = PlanRequest { direction, file, access, order, disk, skipped };
-                    let reply = self.call(server, Request::Plan(Box::new(request))).await?;
+                    let reply =
+                        self.call(server, CollectiveRequest::Plan(Box::new(request))).await?;
                     let Reply::Plan { blocks, looked_at, more } = reply else {
                         return Err(unexpected(&reply));
                     };

@@ -6,7 +6,7 @@ use super::state::Client;
 use crate::scale::{frequent_header, rare};
 use futures_util::future::join_all;
 use units::{Duration, PeerId, ServerId};
-use wire::{Fault, Frequent, Message, PreparedRequest, Reply, Request, RequestId};
+use wire::{Fault, Frequent, Message, PreparedRequest, Reply, Request, RequestId, ServerRequest};
 use world::{Header, World};
 
 /// Result of a frequent request.
@@ -20,8 +20,13 @@ pub(crate) enum Outcome {
 
 impl<W: World> Client<W> {
     /// Sends a server a request and waits for the reply.
-    pub(crate) async fn call(&self, server: ServerId, request: Request) -> Result<Reply, Fault> {
-        self.call_for_data(server, request).await.map(|(reply, _)| reply)
+    pub(crate) fn call(
+        &self,
+        server: ServerId,
+        request: impl Into<Request>,
+    ) -> impl Future<Output = Result<Reply, Fault>> {
+        let called = self.call_for_data(server, request);
+        async { called.await.map(|(reply, _)| reply) }
     }
 
     /// Sends a request that was encoded once for several servers, and waits for the reply.
@@ -35,21 +40,23 @@ impl<W: World> Client<W> {
     }
 
     /// Sends a server a request and waits for the reply and its data.
-    pub(super) async fn call_for_data(
+    pub(super) fn call_for_data(
         &self,
         server: ServerId,
-        request: Request,
-    ) -> Result<(Reply, Option<W::Payload>), Fault> {
-        self.call_with(server, |id| wire::encode(&Message::Request { id, request })).await
+        request: impl Into<Request>,
+    ) -> impl Future<Output = Result<(Reply, Option<W::Payload>), Fault>> {
+        let request = request.into();
+        self.call_with(server, |id| wire::encode(&Message::Request { id, request }))
     }
 
     /// Sends a server a request with data and waits for the reply and its data.
     pub(super) async fn call_with_data(
         &self,
         server: ServerId,
-        request: Request,
+        request: impl Into<Request>,
         body: Option<W::Payload>,
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
+        let request = request.into();
         let header = |id| wire::encode(&Message::Request { id, request });
         self.call_with_body(server, header, body).await
     }
@@ -111,7 +118,7 @@ impl<W: World> Client<W> {
     pub(crate) async fn call_servers(
         &self,
         servers: impl Iterator<Item = ServerId>,
-        request: &Request,
+        request: impl Into<Request>,
     ) -> Result<(), Fault> {
         let request = PreparedRequest::new(request);
         let calls = servers.map(|server| self.call_prepared(server, &request));
@@ -123,7 +130,7 @@ impl<W: World> Client<W> {
     pub(crate) async fn call_each_server(
         &self,
         servers: impl Iterator<Item = ServerId>,
-        request: &Request,
+        request: impl Into<Request>,
     ) -> Result<Vec<Reply>, Fault> {
         let request = PreparedRequest::new(request);
         let calls = servers.map(|server| self.call_prepared(server, &request));
@@ -134,7 +141,7 @@ impl<W: World> Client<W> {
     pub(crate) fn notify_servers(
         &self,
         servers: impl Iterator<Item = ServerId>,
-        request: &Request,
+        request: impl Into<Request>,
     ) {
         let request = PreparedRequest::new(request);
         let messages: Vec<(PeerId, Header)> = servers
@@ -155,7 +162,7 @@ impl<W: World> Client<W> {
     pub async fn status(&self) -> Vec<Result<wire::ServerStatus, Fault>> {
         let mut statuses = Vec::new();
         for server in 0..self.servers() {
-            let reply = self.call(ServerId(server), Request::Status).await;
+            let reply = self.call(ServerId(server), ServerRequest::Status).await;
             statuses.push(reply.and_then(|reply| match reply {
                 Reply::Status(status) => Ok(status),
                 other => Err(unexpected(&other)),
@@ -166,6 +173,6 @@ impl<W: World> Client<W> {
 
     /// Asks every server to write everything back and to end.
     pub async fn stop_servers(&self) -> Result<(), Fault> {
-        self.call_servers((0..self.servers()).map(ServerId), &Request::Stop).await
+        self.call_servers((0..self.servers()).map(ServerId), ServerRequest::Stop).await
     }
 }

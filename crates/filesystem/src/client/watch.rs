@@ -7,7 +7,7 @@
 //! for it ends, whichever the strategy.
 //!
 //! A server may live and wait itself, for another client that has stopped. So the watch also asks
-//! servers with old requests to look after their clients ([`Request::Probe`]).
+//! servers with old requests to look after their clients ([`ServerRequest::Probe`]).
 //!
 //! Invariants:
 //! - A peer is disconnected at most 7/8 of the time-out after it has stopped, or after the client
@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use units::{Duration, PeerId, ServerId};
-use wire::Request;
+use wire::ServerRequest;
 use world::World;
 
 /// Number of looks in a time-out.
@@ -103,8 +103,8 @@ impl<W: World> State<W> {
         let mut servers = self.calls.silent_since_last_look();
         servers.retain(is_heard);
         if !servers.is_empty() {
-            let probe = Request::Probe { silence_ms: silence.as_ms() };
-            Client(Rc::clone(self)).notify_servers(servers.into_iter(), &probe);
+            let probe = ServerRequest::Probe { silence_ms: silence.as_ms() };
+            Client(Rc::clone(self)).notify_servers(servers.into_iter(), probe);
         }
     }
 

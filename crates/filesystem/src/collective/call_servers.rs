@@ -3,7 +3,7 @@
 use crate::client::{Client, unexpected};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use units::ServerId;
-use wire::{Fault, PreparedRequest, Reply, Request, TransferName};
+use wire::{CollectiveRequest, Fault, PreparedRequest, Reply, TransferName};
 use world::World;
 
 /// Sends servers one request and waits until all have ended, so that no data arrives in a memory
@@ -12,7 +12,7 @@ use world::World;
 pub(crate) async fn call_to_the_end<W: World>(
     client: &Client<W>,
     servers: &[ServerId],
-    request: &Request,
+    request: CollectiveRequest,
     transfer: TransferName,
 ) -> Result<u64, Fault> {
     let request = PreparedRequest::new(request);
@@ -29,7 +29,7 @@ pub(crate) async fn call_to_the_end<W: World>(
             Err(fault) => fault,
         };
         if failure.is_none() {
-            client.notify_servers(servers.iter().copied(), &Request::Cancel(transfer));
+            client.notify_servers(servers.iter().copied(), CollectiveRequest::Cancel(transfer));
         }
         // Servers that were asked to cancel have a less exact fault than the one that failed.
         failure = Some(failure.map_or(fault.clone(), |first: Fault| first.min(fault)));

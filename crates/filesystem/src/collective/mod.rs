@@ -11,6 +11,7 @@ pub(crate) mod global_barrier;
 mod group_transfer;
 pub(crate) mod node_grouping;
 pub(crate) mod noncollective;
+mod requests;
 mod strategy;
 mod transfer;
 pub(crate) mod two_phase;

@@ -14,6 +14,10 @@
 //! | `transfers/` | active transfers and the memory that they use |
 //! | `block_cache/` | the cache and the locks of blocks |
 //! | `catalogue/` | names, sizes and places of all files; on server 0 |
+//!
+//! A request is served by its part of the server: `service.rs` starts `answer_file` of
+//! `files/requests.rs` for a `wire::FileRequest`, and likewise `answer_block`,
+//! `answer_collective`, `answer_catalogue`, `answer_group`, `answer_cache` and `answer_server`.
 
 pub(crate) mod answer;
 pub(crate) mod block_cache;

@@ -1,43 +1,34 @@
-//! The work of a server for each kind of request.
+//! Answers to requests. Each part of a server serves the requests of its own part of
+//! [`Request`](wire::Request); here are reads, writes, and requests for the server as a whole.
 
-use crate::collective::{caching, disk_directed, noncollective};
+use crate::collective::caching;
 use crate::scale::{frequent_header, rare};
 use crate::server::answer::Answer;
-use crate::server::catalogue::{self, Catalogue};
+use crate::server::catalogue::Catalogue;
 use crate::server::faults::disk_fault;
 use crate::server::state::Server;
-use crate::server::transfers::active_transfers::TransferKey;
 use crate::server::transfers::answer_pools::Source;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
 use crate::server::transfers::write_budget::WritePermit;
-use crate::signal::Signal;
 use futures_util::FutureExt;
-use futures_util::future::{Either, join_all, select, try_join_all};
-use policy::Buffering;
-use std::cell::RefCell;
+use futures_util::future::{Either, select, try_join_all};
 use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::Rc;
 use tracing::debug;
-use units::{Duration, FileId, MIB, PeerId, Timestamp};
+use units::{Duration, FileId, PeerId};
 use wire::{
-    Fault, FileRecord, FileSize, Frequent, Message, ReadRequest, Reply, Request, RequestId,
-    ServerStatus, TransferName, WriteRequest,
+    Fault, Frequent, Message, ReadRequest, Reply, RequestId, ServerRequest, ServerStatus,
+    WriteRequest,
 };
 use world::{Disk, NetworkError, Payload, Place, World};
 
 /// Maximum time that a disk may take to report its space. After it the last report counts.
 const SPACE_TIMEOUT: Duration = Duration::from_ms(1000);
 
-/// Maximum number of sizes in one answer.
-const SIZES_PER_ANSWER_MAX: usize = 1024;
-
 /// Size up to which the data of an answer is not counted, in bytes. The number of requests of a
 /// client is limited.
 const SMALL_ANSWER_BYTES: u64 = 4 << 10;
-
-/// Usual size of a large answer without data, in bytes, by which such answers are limited.
-const LARGE_ANSWER_BYTES: u64 = MIB;
 
 /// Returns the fault of an answer that fits no message.
 fn too_large(error: &NetworkError) -> Fault {
@@ -48,13 +39,6 @@ fn too_large(error: &NetworkError) -> Fault {
 fn placed<P: Payload>(id: RequestId, request: ReadRequest, payload: P) -> world::Message<P> {
     let place = Place { region: request.region, offset: request.region_offset };
     world::Message::placed(frequent_header(&Frequent::Done(id)), payload, place)
-}
-
-/// Outcome of a catalogue change, for the request that still waits for it.
-#[derive(Default)]
-struct Answered {
-    outcome: RefCell<Option<Result<Reply, Fault>>>,
-    is_there: Signal,
 }
 
 impl<W: World> Server<W> {
@@ -121,29 +105,32 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Carries out a request, and sends the client the outcome.
+    /// Carries out a request, and sends the client the outcome. `large` is the source and largest
+    /// size of the answer; `None` for a small one.
     pub(crate) async fn answer(
+        &self,
+        call: (PeerId, RequestId),
+        large: Option<(Source, u64)>,
+        serving: impl Future<Output = Result<Answer<W::Payload>, Fault>>,
+    ) -> Result<(), Infallible> {
+        let Some((source, bytes)) = large else {
+            self.send_reply(call, serving.await).await;
+            return Ok(());
+        };
+        let _held = self.answers.take(&self.world, source, bytes).await;
+        let sending = self.send_reply(call, serving.await).map(Ok);
+        self.answers.send((call.0, source), bytes, sending).await
+    }
+
+    /// Answers a request for the server as a whole.
+    pub(crate) async fn answer_server(
         self: Rc<Self>,
         call: (PeerId, RequestId),
-        request: Request,
+        request: ServerRequest,
     ) -> Result<(), Infallible> {
-        let stops = matches!(request, Request::Stop);
-        let outcome = match self.large_answer(&request) {
-            None => {
-                let outcome = rare(self.serve_rare_request(call.0, request)).await;
-                let is_done = outcome.is_ok();
-                self.send_reply(call, outcome).await;
-                is_done
-            }
-            Some((source, bytes)) => {
-                let _held = self.answers.take(&self.world, source, bytes).await;
-                let outcome = rare(self.serve_rare_request(call.0, request)).await;
-                let sending = self.send_reply(call, outcome).map(Ok::<(), Infallible>);
-                let Ok(()) = self.answers.send((call.0, source), bytes, sending).await;
-                true
-            }
-        };
-        let stops = stops && outcome;
+        let outcome = rare(self.serve_server(call.0, request)).await;
+        let stops = request == ServerRequest::Stop && outcome.is_ok();
+        self.send_reply(call, outcome).await;
         if stops {
             self.stopping.set(true);
             self.stop.notify();
@@ -151,26 +138,8 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Source and largest size of the answer to a request; `None` for a small one.
-    fn large_answer(&self, request: &Request) -> Option<(Source, u64)> {
-        match request {
-            Request::Page { file, block } => {
-                let bytes = self.files.get(*file).ok()?.block_length(*block);
-                Some((self.source_of(*file, *block), bytes))
-            }
-            Request::Digests(request) => {
-                Some((self.source_of(request.file, request.block), LARGE_ANSWER_BYTES))
-            }
-            Request::Plan(request) => Some((Source::Disk(request.disk), LARGE_ANSWER_BYTES)),
-            Request::List { .. } | Request::Nameless { .. } | Request::OpenSizes { .. } => {
-                Some((Source::Memory, LARGE_ANSWER_BYTES))
-            }
-            _ => None,
-        }
-    }
-
     /// Source of the data of a block. A request for a file that is not open fails.
-    fn source_of(&self, file: FileId, block: u64) -> Source {
+    pub(crate) fn source_of(&self, file: FileId, block: u64) -> Source {
         let disk = self.files.get(file).map(|file| file.stripe.locate(block).disk);
         disk.map_or(Source::Memory, Source::Disk)
     }
@@ -221,229 +190,18 @@ impl<W: World> Server<W> {
         }
     }
 
-    async fn serve_rare_request(
+    async fn serve_server(
         self: &Rc<Self>,
         from: PeerId,
-        request: Request,
+        request: ServerRequest,
     ) -> Result<Answer<W::Payload>, Fault> {
-        if let Some(answer) = self.answer_read_only(&request) {
-            return answer.map(Answer::from);
-        }
         match request {
-            Request::Flush(request) => caching::server::flush(self, from, request).await,
-            Request::Pull(request) => caching::server::pull(self, from, request).await,
-            Request::Page { file, block } => caching::server::page(self, file, block).await,
-            Request::Digests(request) => caching::server::digests(self, request).await,
-            Request::Plan(request) => disk_directed::plan::serve(self, *request).await,
-            Request::Part(request) => noncollective::server::serve(self, from, *request).await,
-            Request::AllGather(request) => {
-                let _wait = self.bounded_wait(from);
-                self.all_gather(*request).await.map(Answer::from)
-            }
-            Request::Probe { silence_ms } => Ok(self.probe_clients(from, silence_ms).await.into()),
-            Request::Register(request) => {
-                self.groups.register(from, *request).map(|()| Reply::Done.into())
-            }
-            Request::Leave(request) => {
-                self.groups.leave(from, request);
-                Ok(Reply::Done.into())
-            }
-            Request::Join(request) => self.join(from, *request).await.map(Answer::from),
-            Request::Counter(request) => self.count(from, request).map(Answer::from),
-            Request::Lock(request) => self.lock(from, request).await.map(Answer::from),
-            Request::Unlock(request) => self.unlock(from, request).map(Answer::from),
-            Request::Cancel(transfer) => Ok(self.cancel(from, transfer).into()),
-            Request::Open(record) => self.open(from, record).await,
-            Request::Close { file, recorded } => self.close(from, file, recorded),
-            Request::KeepSize { file } => self.keep_size(file).await,
-            Request::Buffers { file } => {
-                self.files.get(file)?;
-                Ok(Reply::Buffers(self.cache.statistics(file)).into())
-            }
-            Request::Drop { file } => match self.files.lost_name(file) {
-                true => Ok(Reply::InUse.into()),
-                false => self.drop_file(file).await,
-            },
-            Request::Resize { file, size } => self.resize(file, size).await,
-            Request::Measure(record) => self.size_of(record).await,
-            Request::OpenSizes { after } => {
-                let (sizes, more) = self.files.sizes(after, SIZES_PER_ANSWER_MAX);
-                Ok(Reply::Sizes { sizes, more }.into())
-            }
-            Request::SetModified { file, modified } => self.set_modified(file, modified),
-            Request::Status => self.status().await,
-            Request::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
-            catalogue => {
-                self.check_change(&catalogue)?;
-                self.change_catalogue(catalogue).await.map(Answer::from)
+            ServerRequest::Status => self.status().await,
+            ServerRequest::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
+            ServerRequest::Probe { silence_ms } => {
+                Ok(self.probe_clients(from, silence_ms).await.into())
             }
         }
-    }
-
-    /// Answers a request to change a file or the catalogue while nothing may be changed. (Requests
-    /// to change data are refused where they begin to do so.)
-    fn answer_read_only(&self, request: &Request) -> Option<Result<Reply, Fault>> {
-        if !self.config.read_only {
-            return None;
-        }
-        match request {
-            // What clients report when they close a file is not kept.
-            Request::RecordSize { size, .. } => Some(Ok(Reply::Size(*size))),
-            Request::RecordModified { is_set: false, .. } => Some(Ok(Reply::Done)),
-            Request::Create { .. }
-            | Request::MakeDirectory { .. }
-            | Request::Rename { .. }
-            | Request::Remove { .. }
-            | Request::SetDefaults { .. }
-            | Request::Drop { .. }
-            | Request::Forget { .. }
-            | Request::KeepSize { .. }
-            | Request::SetModified { .. }
-            | Request::RecordModified { .. } => Some(Err(Fault::ReadOnly)),
-            _ => None,
-        }
-    }
-
-    /// Refuses a change of the catalogue that names what this server does not have.
-    fn check_change(&self, change: &Request) -> Result<(), Fault> {
-        match change {
-            Request::Create { record, .. } => {
-                self.check_record(record)?;
-                self.check_policy(&record.buffering)
-            }
-            Request::SetDefaults { defaults, .. } => self.check_policy(&defaults.buffering),
-            _ => Ok(()),
-        }
-    }
-
-    /// Passes a request to the catalogue. A change runs to its end even when the client leaves:
-    /// otherwise records and memory could come to differ.
-    async fn change_catalogue(self: &Rc<Self>, request: Request) -> Result<Reply, Fault> {
-        if self.catalogue.is_none() {
-            let cause = "server 0 keeps the catalogue".to_owned();
-            return Err(Fault::BadRequest { cause });
-        }
-        let (server, answer) = (Rc::clone(self), Rc::new(Answered::default()));
-        let shared = Rc::clone(&answer);
-        self.changes.spawn(async move {
-            if let Some(catalogue) = &server.catalogue {
-                let outcome = catalogue.serve(request).await;
-                *shared.outcome.borrow_mut() = Some(outcome);
-                shared.is_there.notify();
-            }
-            Ok(())
-        });
-        answer.is_there.until(|| answer.outcome.borrow_mut().take()).await
-    }
-
-    async fn open(
-        self: &Rc<Self>,
-        from: PeerId,
-        record: FileRecord,
-    ) -> Result<Answer<W::Payload>, Fault> {
-        self.check_record(&record)?;
-        let record = self.with_kept_size(record).await?;
-        let (file, buffering, size) = (record.file, record.buffering, record.size());
-        {
-            let sessions = self.sessions.borrow();
-            let session = sessions.get(from);
-            let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
-            if self.files.open(&session.ok_or_else(gone)?.open, record)? {
-                self.cache.failures.opened(file, from);
-            }
-        }
-        self.cache.declare(file, buffering);
-        let measured = self.measure(&self.files.get(file)?).await;
-        // The client may have closed it meanwhile.
-        self.forget_unused(file);
-        measured?;
-        self.resize(file, size).await
-    }
-
-    fn set_modified(&self, file: FileId, modified: Timestamp) -> Result<Answer<W::Payload>, Fault> {
-        self.files.get(file)?.set_modified(modified);
-        Ok(Reply::Done.into())
-    }
-
-    fn close(
-        self: &Rc<Self>,
-        from: PeerId,
-        file: FileId,
-        recorded: FileSize,
-    ) -> Result<Answer<W::Payload>, Fault> {
-        let known = self.files.get(file)?;
-        self.kept_sizes.recorded(file, recorded);
-        let sessions = self.sessions.borrow();
-        let is_last = sessions.get(from).is_some_and(|it| self.files.close(&it.open, file));
-        if is_last && self.closed(file) {
-            return Ok(Reply::Nameless.into());
-        }
-        let modified = known.modified_since_open();
-        Ok(modified.map_or(Reply::Done, |at| Reply::Modified { at }).into())
-    }
-
-    pub(crate) fn check_record(&self, record: &FileRecord) -> Result<(), Fault> {
-        catalogue::check_record(record, self.config.servers)?;
-        let (wanted, disks) = (record.stripe.disks_per_server, self.world.disks().len());
-        if wanted as usize > disks {
-            let cause = format!(
-                "the file is on {wanted} disks of each server, and this server has {disks}"
-            );
-            return Err(Fault::BadRequest { cause });
-        }
-        Ok(())
-    }
-
-    /// Refuses a new file with a replacement policy that does not exist here. (An existing file can
-    /// be used without its policy.)
-    fn check_policy(&self, buffering: &Buffering) -> Result<(), Fault> {
-        let (wanted, policies) = (buffering.replacement(), &self.config.policies);
-        if policies.has(wanted) {
-            return Ok(());
-        }
-        let added: Vec<String> = policies.added().map(|name| name.to_string()).collect();
-        let added = if added.is_empty() { "none".to_owned() } else { added.join(", ") };
-        let cause = format!(
-            "server {} has no replacement policy {wanted}; its program adds {added}",
-            self.config.id.0
-        );
-        Err(Fault::BadRequest { cause })
-    }
-
-    /// Aborts an active transfer of this client, if there is one of this name.
-    fn cancel(&self, from: PeerId, transfer: TransferName) -> Reply {
-        let active = match transfer {
-            TransferName::Call(call) => {
-                self.groups.cancel(from, call).then_some(TransferKey::Call(call))
-            }
-            TransferName::Part(number) => Some(TransferKey::Part(from, number)),
-        };
-        if let Some(active) = active {
-            self.active_transfers.abort(active, Fault::Cancelled);
-        }
-        Reply::Done
-    }
-
-    /// Frees all that the server holds of a file, even one in use. Requests for it fail from now
-    /// on, and collectives on it end first.
-    pub(crate) async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
-        let known = self.files.forget(file);
-        self.kept_sizes.forget(file);
-        self.client_caches.files.forget(file);
-        let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
-        self.active_transfers.abort_on(file, &Fault::NoSuchFile { name });
-        self.active_transfers.until_aborted_ended(file).await;
-        self.cache.discard(file).await;
-        let mut dropped = Ok(Reply::Done.into());
-        for removed in join_all(self.world.disks().iter().map(|disk| disk.remove(file))).await {
-            dropped = dropped.and_then(|done| match removed {
-                Ok(()) => Ok(done),
-                Err(error) => Err(disk_fault(self.config.id, &error)),
-            });
-        }
-        // If that fails, an obsolete record stays.
-        let _ = self.kept_sizes.settle().await;
-        dropped
     }
 
     async fn status(&self) -> Result<Answer<W::Payload>, Fault> {

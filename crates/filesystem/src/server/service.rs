@@ -177,7 +177,7 @@ impl<W: World> Server<W> {
             None => match wire::decode(header) {
                 Ok(Message::Hello { version, key }) => self.greet(from, version, key),
                 Ok(Message::Request { id, request }) => {
-                    self.begin_other((from, id), header.len() as u64, request, body)
+                    self.begin_request((from, id), header.len() as u64, request, body)
                 }
                 Ok(Message::CacheAnswer(answer)) => self.client_caches.accept(from, answer, body),
                 Ok(_) | Err(_) => false,
@@ -253,9 +253,9 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// Starts a request of `bytes` bytes that is not frequent. (Numbers of 2^63 and more in a read
-    /// or write request are not decoded as [`Frequent`].)
-    fn begin_other(
+    /// Starts a request of `bytes` bytes, in the part of the server that serves it. (Numbers of
+    /// 2^63 and more in a read or write request are not decoded as [`Frequent`].)
+    fn begin_request(
         self: &Rc<Self>,
         call: (PeerId, RequestId),
         bytes: u64,
@@ -269,7 +269,24 @@ impl<W: World> Server<W> {
                 let bytes = bytes + body.as_ref().map_or(0, Payload::length);
                 self.begin(call, bytes, |server| server.answer_cache(call, *request, body))
             }
-            rare => self.begin(call, bytes, |server| server.answer(call, rare)),
+            Request::Block(request) => {
+                self.begin(call, bytes, |server| server.answer_block(call, request))
+            }
+            Request::Collective(request) => {
+                self.begin(call, bytes, |server| server.answer_collective(call, request))
+            }
+            Request::File(request) => {
+                self.begin(call, bytes, |server| server.answer_file(call, request))
+            }
+            Request::Catalogue(request) => {
+                self.begin(call, bytes, |server| server.answer_catalogue(call, request))
+            }
+            Request::Group(request) => {
+                self.begin(call, bytes, |server| server.answer_group(call, request))
+            }
+            Request::Server(request) => {
+                self.begin(call, bytes, |server| server.answer_server(call, request))
+            }
         }
     }
 

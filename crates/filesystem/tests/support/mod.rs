@@ -552,9 +552,9 @@ impl Start<Bytes> {
         let key = wire::ClientKey(self.world.random());
         let hello = wire::Message::Hello { version: wire::PROTOCOL_VERSION, key };
         self.world.send(peer, world::Message::new(wire::encode(&hello))).await.unwrap();
-        let open = wire::Request::Open(file.clone());
+        let open = wire::FileRequest::Open(file.clone());
         let write = wire::WriteRequest { file: file.file, block, offset };
-        let requests = [(open, None), (wire::Request::Write(write), Some(bytes.to_vec().into()))];
+        let requests = [(open.into(), None), (write.into(), Some(bytes.to_vec().into()))];
         for (id, (request, body)) in (0..).zip(requests) {
             let request = wire::Message::Request { id: wire::RequestId(id), request };
             let message =

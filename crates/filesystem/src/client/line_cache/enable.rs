@@ -6,7 +6,7 @@ use crate::client::state::Client;
 use policy::ClientCacheSpec;
 use std::rc::Rc;
 use units::ServerId;
-use wire::{CacheRegistration, CacheRequest, Fault, LINE_BYTES_MAX, Request};
+use wire::{CacheRegistration, CacheRequest, Fault, LINE_BYTES_MAX};
 use world::World;
 
 impl<W: World> Client<W> {
@@ -53,12 +53,12 @@ impl<W: World> Client<W> {
     /// Registers the cache at all servers. If one refuses it, withdraws it from all.
     async fn register(&self, registration: CacheRegistration) -> Result<(), Fault> {
         let servers = || (0..self.servers()).map(ServerId);
-        let register = Request::Cache(Box::new(CacheRequest::Register(registration)));
-        let registered = self.call_each_server(servers(), &register).await;
+        let register = CacheRequest::Register(registration);
+        let registered = self.call_each_server(servers(), register).await;
         if registered.is_err() {
-            let withdraw = Request::Cache(Box::new(CacheRequest::Withdraw));
+            let withdraw = CacheRequest::Withdraw;
             // A server that has left has forgotten the cache.
-            let _ = self.call_each_server(servers(), &withdraw).await;
+            let _ = self.call_each_server(servers(), withdraw).await;
             *self.0.line_cache.borrow_mut() = None;
         }
         registered.map(|_| ())

@@ -5,7 +5,7 @@ use crate::client::state::Client;
 use policy::{Cooperation, LineKey};
 use std::rc::Rc;
 use units::PeerId;
-use wire::{CacheRequest, Fault, LineName, LineTaker, Message, Reply, Request, SentLine};
+use wire::{CacheRequest, Fault, LineName, LineTaker, Message, Reply, SentLine};
 use world::{Address, NetworkError, Payload, World};
 
 impl<W: World> LineCache<W> {
@@ -88,7 +88,7 @@ impl<W: World> LineCache<W> {
         }
         let name = LineName { file: key.0, line: key.1 };
         let goes_to_server = self.spec.cooperation == Cooperation::GloballyManaged;
-        let request = Request::Cache(Box::new(CacheRequest::Evict { line: name, chances }));
+        let request = CacheRequest::Evict { line: name, chances };
         let body = goes_to_server.then_some(line);
         let (reply, _) = client.call_with_data(server, request, body).await?;
         // It may have been invalidated while the server answered.

@@ -9,7 +9,7 @@ use policy::LineKey;
 use std::pin::pin;
 use std::rc::Rc;
 use units::{ByteRange, Run, ServerId};
-use wire::{CacheRequest, Fault, FileRecord, LineName, Reply, Request};
+use wire::{CacheRequest, Fault, FileRecord, LineName, Reply};
 use world::{Memory, Payload, World};
 
 /// Maximum number of requests for a line that was not where its server said.
@@ -112,14 +112,14 @@ impl<W: World> LineCache<W> {
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
         loop {
             let dropped = self.take_dropped(server);
-            let request = Request::Cache(Box::new(CacheRequest::Read { line, dropped }));
+            let request = CacheRequest::Read { line, dropped };
             let departures = self.departures.get();
             let answer = pin!(client.call_for_data(server, request));
             let in_vain = pin!(async {
                 let has_changed = || (self.departures.get() != departures).then_some(());
                 self.departed.until(has_changed).await;
                 // The server still works on the request, or has said that a client sends the line.
-                let settle = Request::Cache(Box::new(CacheRequest::Settle { line }));
+                let settle = CacheRequest::Settle { line };
                 client.call(server, settle).await
             });
             match select(answer, in_vain).await {

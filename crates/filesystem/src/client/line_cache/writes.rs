@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::future::ready;
 use std::rc::Rc;
 use units::{ByteRange, Duration, FileId, Run, ServerId};
-use wire::{CacheRequest, Fault, FileRecord, Reply, Request};
+use wire::{CacheRequest, Fault, FileRecord, Reply};
 use world::{Memory, Payload, World};
 
 /// Maximum number of attempts to write a line that other clients write too.
@@ -192,7 +192,7 @@ impl<W: World> LineCache<W> {
             let fetches = held.is_none() && !is_whole;
             let pending = self.begin(part);
             let (line, dropped) = (name_of(key), self.take_dropped(server));
-            let own = Request::Cache(Box::new(CacheRequest::Own { line, fetches, dropped }));
+            let own = CacheRequest::Own { line, fetches, dropped };
             let (reply, fetched) = client.call_for_data(server, own).await?;
             if !matches!(reply, Reply::Line { .. }) {
                 return Err(unexpected(&reply));
@@ -256,8 +256,7 @@ impl<W: World> LineCache<W> {
         bytes: &W::Payload,
     ) -> Result<(), Fault> {
         loop {
-            let request = Request::Cache(Box::new(request()));
-            let sent = client.call_with_data(server, request, Some(bytes.clone()));
+            let sent = client.call_with_data(server, request(), Some(bytes.clone()));
             match sent.await?.0 {
                 Reply::Done => return Ok(()),
                 Reply::NoRoom => client.world().sleep(NO_ROOM_PAUSE).await,

@@ -8,7 +8,9 @@ use policy::{Chunk, Direction};
 use std::cell::Cell;
 use std::ops::Range;
 use units::{ByteRange, ClientId, DiskId, KIB, RegionId, Run, ServerId};
-use wire::{Fault, FileRecord, Frequent, PullRequest, ReadRequest, Reply, Request, WriteRequest};
+use wire::{
+    BlockRequest, Fault, FileRecord, Frequent, PullRequest, ReadRequest, Reply, WriteRequest,
+};
 use world::{Memory, World};
 
 /// Parameters of one client's requests. They go through its cache if it has one.
@@ -202,7 +204,7 @@ impl<'a, W: World> Chunks<'a, W> {
                 let (length, region_offset) = (part.length(), memory_offset);
                 let pull = PullRequest { file, block, offset, length, region, region_offset };
                 loop {
-                    match rare(self.client.call(server, Request::Pull(pull))).await? {
+                    match rare(self.client.call(server, BlockRequest::Pull(pull))).await? {
                         Reply::Done => return Ok(()),
                         // This client was too slow, and others needed the room.
                         Reply::NoRoom => {}

@@ -1,14 +1,54 @@
 //! Server side of caching: ReadIOP of Figure 2a (TOCS 1997).
 
+use crate::scale::rare;
 use crate::server::Server;
 use crate::server::answer::Answer;
 use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
+use crate::server::transfers::answer_pools::LARGE_ANSWER_BYTES;
 use futures_util::future::join_all;
+use std::convert::Infallible;
 use std::rc::Rc;
 use units::{ByteRange, Duration, FileId, PeerId, PieceRun, Run};
-use wire::{DigestsRequest, Fault, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest};
+use wire::{
+    BlockRequest, DigestsRequest, Fault, FlushRequest, PullRequest, ReadRequest, Reply, RequestId,
+    WriteRequest,
+};
 use world::{Disk, Loan, Memory, Payload, World};
+
+impl<W: World> Server<W> {
+    /// Answers a request to the block cache, other than reads and writes.
+    pub(crate) async fn answer_block(
+        self: Rc<Self>,
+        call: (PeerId, RequestId),
+        request: BlockRequest,
+    ) -> Result<(), Infallible> {
+        let large = match request {
+            BlockRequest::Page { file, block } => {
+                let file = self.files.get(file).ok();
+                file.map(|it| (self.source_of(it.file, block), it.block_length(block)))
+            }
+            BlockRequest::Digests(DigestsRequest { file, block, .. }) => {
+                Some((self.source_of(file, block), LARGE_ANSWER_BYTES))
+            }
+            BlockRequest::Pull(_) | BlockRequest::Flush(_) => None,
+        };
+        self.answer(call, large, rare(self.serve_block(call.0, request))).await
+    }
+
+    async fn serve_block(
+        self: &Rc<Self>,
+        from: PeerId,
+        request: BlockRequest,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        match request {
+            BlockRequest::Pull(request) => pull(self, from, request).await,
+            BlockRequest::Page { file, block } => page(self, file, block).await,
+            BlockRequest::Flush(request) => flush(self, from, request).await,
+            BlockRequest::Digests(request) => digests(self, request).await,
+        }
+    }
+}
 
 /// Reads bytes of a block, then prefetches one block. Returns the bytes and the processor time that
 /// the caller must pay together with the answer. That is all of the time if no disk is asked, and
@@ -35,7 +75,7 @@ pub(crate) async fn read<W: World>(
 }
 
 /// Returns a whole block, which stays in the cache as long as the client holds it.
-pub(crate) async fn page<W: World>(
+async fn page<W: World>(
     server: &Rc<Server<W>>,
     file: FileId,
     block: u64,
@@ -85,7 +125,7 @@ pub(crate) async fn write<W: World>(
 /// Gets bytes from the client's memory when there is room for them, and copies them into the cache.
 /// Data of any number of writers waits in their own memory. (Tower of Pizzas, section 3.3.2, made
 /// clients wait for an acknowledgement.)
-pub(crate) async fn pull<W: World>(
+async fn pull<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
     request: PullRequest,
@@ -121,7 +161,7 @@ const DIGESTS_MAX: u64 = 1 << 16;
 
 /// Returns digests of the content of a block: from the cache, or from the disk where the cache does
 /// not have it.
-pub(crate) async fn digests<W: World>(
+async fn digests<W: World>(
     server: &Rc<Server<W>>,
     request: DigestsRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
@@ -156,7 +196,7 @@ pub(crate) async fn digests<W: World>(
 }
 
 /// Waits for write-behind and prefetches and, if asked, for stable storage.
-pub(crate) async fn flush<W: World>(
+async fn flush<W: World>(
     server: &Rc<Server<W>>,
     from: PeerId,
     request: FlushRequest,

@@ -4,7 +4,7 @@ use super::super::call_servers::call_to_the_end;
 use super::super::transfer::Transfer;
 use crate::client::{PeerMesh, SharedMemory};
 use units::{ClientId, ServerId};
-use wire::{CollectiveCall, Fault, JoinRequest, MemberRun, Request, TransferName};
+use wire::{CollectiveCall, CollectiveRequest, Fault, JoinRequest, MemberRun, TransferName};
 use world::World;
 
 /// Carries out a collective. Every member has shared its memory, so the servers can reach it.
@@ -31,7 +31,7 @@ async fn join_for_all<W: World>(
     let id = mesh.call_id(collective);
     let Transfer { direction, order, sync, .. } = *transfer;
     let members = (0..).map(ClientId).zip(memory.at_servers.iter().copied());
-    let request = Request::Join(Box::new(JoinRequest {
+    let request = CollectiveRequest::Join(Box::new(JoinRequest {
         call: id,
         parameters: CollectiveCall { direction, file: transfer.file.file, order, sync },
         members: MemberRun::of(members),
@@ -40,5 +40,5 @@ async fn join_for_all<W: World>(
     }));
     let servers: Vec<ServerId> = transfer.file.servers().collect();
     let name = TransferName::Call(id);
-    call_to_the_end(mesh.client(), &servers, &request, name).await.map(|_| ())
+    call_to_the_end(mesh.client(), &servers, request, name).await.map(|_| ())
 }

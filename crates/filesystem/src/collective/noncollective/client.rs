@@ -8,7 +8,7 @@ use super::part::Part;
 use crate::client::{Client, PeerMesh, SharedMemory, WithdrawnOnDrop};
 use policy::Direction;
 use units::{RegionId, ServerId};
-use wire::{Fault, PartRequest, Request, TransferName};
+use wire::{CollectiveRequest, Fault, PartRequest, TransferName};
 use world::{Memory, World};
 
 /// Transfers the part of one member of a group. Members wait for one another only to agree on the
@@ -67,7 +67,7 @@ async fn ask<W: World>(
     number: u64,
 ) -> Result<(), Fault> {
     let servers = servers_of(part);
-    let request = Request::Part(Box::new(PartRequest {
+    let request = CollectiveRequest::Part(Box::new(PartRequest {
         number,
         direction: part.direction,
         file: part.file.file,
@@ -76,7 +76,7 @@ async fn ask<W: World>(
         region,
         order: part.order,
     }));
-    call_to_the_end(client, &servers, &request, TransferName::Part(number)).await.map(|_| ())
+    call_to_the_end(client, &servers, request, TransferName::Part(number)).await.map(|_| ())
 }
 
 /// Returns the servers that have blocks of a part.

@@ -7,49 +7,49 @@ use super::store::{Catalogue, nameless_record};
 use super::tree::entry;
 use std::ops::Bound;
 use units::{FileId, Timestamp};
-use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made, Reply, Request};
+use wire::{
+    CatalogueRequest, Entry, EntryKind, Fault, FileDefaults, FileRecord, FileSize, Made, Reply,
+};
 use world::{RecordChange, World};
 
 /// Maximum number of entries in one answer to a list. With the longest names they fit a header.
 const ENTRIES_PER_ANSWER_MAX: usize = 1024;
 
 impl<W: World> Catalogue<W> {
-    /// Answers a request of the catalogue. Refuses any other.
-    pub(crate) async fn serve(&self, request: Request) -> Result<Reply, Fault> {
+    /// Answers a request.
+    pub(crate) async fn serve(&self, request: CatalogueRequest) -> Result<Reply, Fault> {
         match request {
-            Request::Create { record, made } => self.create(record, made).await.map(Reply::Entry),
-            Request::MakeDirectory { name, made } => {
+            CatalogueRequest::Create { record, made } => {
+                self.create(record, made).await.map(Reply::Entry)
+            }
+            CatalogueRequest::MakeDirectory { name, made } => {
                 self.make(&name, made, None).await.map(Reply::Entry)
             }
-            Request::SetDefaults { directory, defaults } => {
+            CatalogueRequest::SetDefaults { directory, defaults } => {
                 self.set_defaults(&directory, defaults).await.map(|()| Reply::Done)
             }
-            Request::Stat { name } => self.stat(name).map(Reply::Entry),
-            Request::List { directory, after } => {
+            CatalogueRequest::Stat { name } => self.stat(name).map(Reply::Entry),
+            CatalogueRequest::List { directory, after } => {
                 let tree = self.tree.borrow();
                 let after = after.as_deref();
                 let (entries, more) = tree.list(&directory, after, ENTRIES_PER_ANSWER_MAX)?;
                 Ok(Reply::Entries { entries, more })
             }
-            Request::Rename { from, to, replace } => self.rename(&from, &to, replace).await,
-            Request::RecordSize { file, size } => {
+            CatalogueRequest::Rename { from, to, replace } => {
+                self.rename(&from, &to, replace).await
+            }
+            CatalogueRequest::RecordSize { file, size } => {
                 self.record_size(file, size).await.map(Reply::Size)
             }
-            Request::RecordModified { file, modified, is_set } => {
+            CatalogueRequest::RecordModified { file, modified, is_set } => {
                 self.record_modified(file, modified, is_set).await.map(|()| Reply::Done)
             }
-            Request::Remove { name } => self.remove(&name).await,
-            Request::Nameless { after } => Ok(self.nameless(after)),
-            Request::Forget { file } => {
+            CatalogueRequest::Remove { name } => self.remove(&name).await,
+            CatalogueRequest::Nameless { after } => Ok(self.nameless(after)),
+            CatalogueRequest::Forget { file } => {
                 self.forget(file);
                 Ok(Reply::Done)
             }
-            other => Err(Fault::BadRequest {
-                cause: format!(
-                    "this is not a request for the \
-                                                             catalogue: {other:?}"
-                ),
-            }),
         }
     }
 

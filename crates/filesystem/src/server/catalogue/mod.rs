@@ -5,6 +5,7 @@ mod checks;
 mod claims;
 mod name;
 mod node;
+mod requests;
 mod store;
 mod tree;
 

@@ -4,5 +4,6 @@ pub(crate) mod kept_sizes;
 pub(crate) mod open_file;
 pub(crate) mod open_files;
 pub(crate) mod removed_files;
+mod requests;
 mod resize;
 pub(crate) mod write_failures;

@@ -5,6 +5,7 @@ use super::group::Joined;
 use super::roster::Roster;
 use crate::collective::disk_directed::server::DirectedCall;
 use crate::scale::rare;
+use crate::server::answer::Answer;
 use crate::server::state::Server;
 use futures_util::future::{Either, select};
 use std::convert::Infallible;
@@ -12,15 +13,48 @@ use std::pin::pin;
 use std::rc::Rc;
 use tracing::{debug, warn};
 use units::{Duration, PeerId};
-use wire::{AllGatherRequest, CallId, Fault, JoinRequest, Reply};
+use wire::{AllGatherRequest, CallId, Fault, GroupRequest, JoinRequest, Reply, RequestId};
 use world::World;
 
 /// Maximum timeout, in milliseconds: one year.
 const TIMEOUT_MS_MAX: u64 = 365 * 24 * 3600 * 1000;
 
 impl<W: World> Server<W> {
+    /// Answers a request of a member of a group.
+    pub(crate) async fn answer_group(
+        self: Rc<Self>,
+        call: (PeerId, RequestId),
+        request: GroupRequest,
+    ) -> Result<(), Infallible> {
+        self.answer(call, None, rare(self.serve_group(call.0, request))).await
+    }
+
+    async fn serve_group(
+        &self,
+        from: PeerId,
+        request: GroupRequest,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        let served = match request {
+            GroupRequest::Register(request) => {
+                self.groups.register(from, *request).map(|()| Reply::Done)
+            }
+            GroupRequest::Leave(request) => {
+                self.groups.leave(from, request);
+                Ok(Reply::Done)
+            }
+            GroupRequest::AllGather(request) => {
+                let _wait = self.bounded_wait(from);
+                self.all_gather(*request).await
+            }
+            GroupRequest::Counter(request) => self.count(from, request),
+            GroupRequest::Lock(request) => self.lock(from, request).await,
+            GroupRequest::Unlock(request) => self.unlock(from, request),
+        };
+        served.map(Answer::from)
+    }
+
     /// Takes part in an all-gather until all members have brought their bytes.
-    pub(crate) async fn all_gather(&self, request: AllGatherRequest) -> Result<Reply, Fault> {
+    async fn all_gather(&self, request: AllGatherRequest) -> Result<Reply, Fault> {
         let (group, timeout_ms) = (request.group, request.timeout_ms);
         if let Some(fault) = self.groups.why_incomplete(request.group, &request.name) {
             return Err(fault);

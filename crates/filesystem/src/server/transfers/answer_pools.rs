@@ -14,6 +14,9 @@ use world::Clock;
 /// Bytes that all answers may have, however small the buffers are.
 const BYTES_MIN: u64 = 64 * MIB;
 
+/// Usual size of a large answer without data, in bytes, by which such answers are limited.
+pub(crate) const LARGE_ANSWER_BYTES: u64 = MIB;
+
 /// The watchdog knows the memory of answers from disk d as that of disk `FIRST + d`, which no
 /// server has.
 const FIRST: u32 = 1 << 31;

@@ -1,0 +1,121 @@
+//! Requests for the catalogue, as server 0 receives them.
+
+use crate::scale::rare;
+use crate::server::answer::Answer;
+use crate::server::state::Server;
+use crate::server::transfers::answer_pools::{LARGE_ANSWER_BYTES, Source};
+use crate::signal::Signal;
+use policy::Buffering;
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::rc::Rc;
+use units::PeerId;
+use wire::{CatalogueRequest, Fault, Reply, RequestId};
+use world::World;
+
+/// Outcome of a catalogue change, for the request that still waits for it.
+#[derive(Default)]
+struct Answered {
+    outcome: RefCell<Option<Result<Reply, Fault>>>,
+    is_there: Signal,
+}
+
+impl<W: World> Server<W> {
+    /// Answers a request for the catalogue.
+    pub(crate) async fn answer_catalogue(
+        self: Rc<Self>,
+        call: (PeerId, RequestId),
+        request: CatalogueRequest,
+    ) -> Result<(), Infallible> {
+        use CatalogueRequest::{List, Nameless};
+        let is_list = matches!(request, List { .. } | Nameless { .. });
+        let large = is_list.then_some((Source::Memory, LARGE_ANSWER_BYTES));
+        self.answer(call, large, rare(self.serve_catalogue(request))).await
+    }
+
+    async fn serve_catalogue(
+        self: &Rc<Self>,
+        request: CatalogueRequest,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        let reply = match self.answer_read_only(&request)? {
+            Some(reply) => reply,
+            None => {
+                self.check_change(&request)?;
+                self.change_catalogue(request).await?
+            }
+        };
+        Ok(reply.into())
+    }
+
+    /// Answers a request to change the catalogue while nothing may be changed.
+    fn answer_read_only(&self, request: &CatalogueRequest) -> Result<Option<Reply>, Fault> {
+        if !self.config.read_only {
+            return Ok(None);
+        }
+        match request {
+            // What clients report when they close a file is not kept.
+            CatalogueRequest::RecordSize { size, .. } => Ok(Some(Reply::Size(*size))),
+            CatalogueRequest::RecordModified { is_set: false, .. } => Ok(Some(Reply::Done)),
+            CatalogueRequest::Stat { .. }
+            | CatalogueRequest::List { .. }
+            | CatalogueRequest::Nameless { .. } => Ok(None),
+            CatalogueRequest::Create { .. }
+            | CatalogueRequest::MakeDirectory { .. }
+            | CatalogueRequest::SetDefaults { .. }
+            | CatalogueRequest::Rename { .. }
+            | CatalogueRequest::Remove { .. }
+            | CatalogueRequest::RecordModified { .. }
+            | CatalogueRequest::Forget { .. } => Err(Fault::ReadOnly),
+        }
+    }
+
+    /// Refuses a change that names what this server does not have.
+    fn check_change(&self, change: &CatalogueRequest) -> Result<(), Fault> {
+        match change {
+            CatalogueRequest::Create { record, .. } => {
+                self.check_record(record)?;
+                self.check_policy(&record.buffering)
+            }
+            CatalogueRequest::SetDefaults { defaults, .. } => {
+                self.check_policy(&defaults.buffering)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Passes a request to the catalogue. A change runs to its end even when the client leaves:
+    /// otherwise records and memory could come to differ.
+    async fn change_catalogue(self: &Rc<Self>, request: CatalogueRequest) -> Result<Reply, Fault> {
+        if self.catalogue.is_none() {
+            let cause = "server 0 keeps the catalogue".to_owned();
+            return Err(Fault::BadRequest { cause });
+        }
+        let (server, answer) = (Rc::clone(self), Rc::new(Answered::default()));
+        let shared = Rc::clone(&answer);
+        self.changes.spawn(async move {
+            if let Some(catalogue) = &server.catalogue {
+                let outcome = catalogue.serve(request).await;
+                *shared.outcome.borrow_mut() = Some(outcome);
+                shared.is_there.notify();
+            }
+            Ok(())
+        });
+        answer.is_there.until(|| answer.outcome.borrow_mut().take()).await
+    }
+
+    /// Refuses a new file with a replacement policy that does not exist here. (An existing file can
+    /// be used without its policy.)
+    fn check_policy(&self, buffering: &Buffering) -> Result<(), Fault> {
+        let (wanted, policies) = (buffering.replacement(), &self.config.policies);
+        if policies.has(wanted) {
+            return Ok(());
+        }
+        let added: Vec<String> = policies.added().map(|name| name.to_string()).collect();
+        let added = if added.is_empty() { "none".to_owned() } else { added.join(", ") };
+        let cause = format!(
+            "server {} has no replacement policy {wanted}; its program adds {added}",
+            self.config.id.0
+        );
+        Err(Fault::BadRequest { cause })
+    }
+}

@@ -1,0 +1,140 @@
+//! Requests for files at this server.
+
+use crate::scale::rare;
+use crate::server::answer::Answer;
+use crate::server::catalogue;
+use crate::server::faults::disk_fault;
+use crate::server::state::Server;
+use crate::server::transfers::answer_pools::{LARGE_ANSWER_BYTES, Source};
+use futures_util::future::join_all;
+use std::convert::Infallible;
+use std::rc::Rc;
+use units::{FileId, PeerId};
+use wire::{Fault, FileRecord, FileRequest, FileSize, Reply, RequestId};
+use world::{Disk, World};
+
+/// Maximum number of sizes in one answer.
+const SIZES_PER_ANSWER_MAX: usize = 1024;
+
+impl<W: World> Server<W> {
+    /// Answers a request for a file.
+    pub(crate) async fn answer_file(
+        self: Rc<Self>,
+        call: (PeerId, RequestId),
+        request: FileRequest,
+    ) -> Result<(), Infallible> {
+        let is_list = matches!(request, FileRequest::OpenSizes { .. });
+        let large = is_list.then_some((Source::Memory, LARGE_ANSWER_BYTES));
+        self.answer(call, large, rare(self.serve_file(call.0, request))).await
+    }
+
+    async fn serve_file(
+        self: &Rc<Self>,
+        from: PeerId,
+        request: FileRequest,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        use FileRequest::{Drop, KeepSize, SetModified};
+        if matches!(request, Drop { .. } | KeepSize { .. } | SetModified { .. }) {
+            self.check_not_read_only()?;
+        }
+        match request {
+            FileRequest::Open(record) => self.open(from, record).await,
+            FileRequest::Close { file, recorded } => self.close(from, file, recorded),
+            FileRequest::Resize { file, size } => self.resize(file, size).await,
+            FileRequest::KeepSize { file } => self.keep_size(file).await,
+            FileRequest::SetModified { file, modified } => {
+                self.files.get(file)?.set_modified(modified);
+                Ok(Reply::Done.into())
+            }
+            FileRequest::Measure(record) => self.size_of(record).await,
+            FileRequest::OpenSizes { after } => {
+                let (sizes, more) = self.files.sizes(after, SIZES_PER_ANSWER_MAX);
+                Ok(Reply::Sizes { sizes, more }.into())
+            }
+            FileRequest::Buffers { file } => {
+                self.files.get(file)?;
+                Ok(Reply::Buffers(self.cache.statistics(file)).into())
+            }
+            FileRequest::Drop { file } => match self.files.lost_name(file) {
+                true => Ok(Reply::InUse.into()),
+                false => self.drop_file(file).await,
+            },
+        }
+    }
+
+    async fn open(
+        self: &Rc<Self>,
+        from: PeerId,
+        record: FileRecord,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        self.check_record(&record)?;
+        let record = self.with_kept_size(record).await?;
+        let (file, buffering, size) = (record.file, record.buffering, record.size());
+        {
+            let sessions = self.sessions.borrow();
+            let session = sessions.get(from);
+            let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
+            if self.files.open(&session.ok_or_else(gone)?.open, record)? {
+                self.cache.failures.opened(file, from);
+            }
+        }
+        self.cache.declare(file, buffering);
+        let measured = self.measure(&self.files.get(file)?).await;
+        // The client may have closed it meanwhile.
+        self.forget_unused(file);
+        measured?;
+        self.resize(file, size).await
+    }
+
+    fn close(
+        self: &Rc<Self>,
+        from: PeerId,
+        file: FileId,
+        recorded: FileSize,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        let known = self.files.get(file)?;
+        self.kept_sizes.recorded(file, recorded);
+        let sessions = self.sessions.borrow();
+        let is_last = sessions.get(from).is_some_and(|it| self.files.close(&it.open, file));
+        if is_last && self.closed(file) {
+            return Ok(Reply::Nameless.into());
+        }
+        let modified = known.modified_since_open();
+        Ok(modified.map_or(Reply::Done, |at| Reply::Modified { at }).into())
+    }
+
+    /// Refuses a record of a file that cannot be on the servers and disks that there are.
+    pub(crate) fn check_record(&self, record: &FileRecord) -> Result<(), Fault> {
+        catalogue::check_record(record, self.config.servers)?;
+        let (wanted, disks) = (record.stripe.disks_per_server, self.world.disks().len());
+        if wanted as usize > disks {
+            let cause = format!(
+                "the file is on {wanted} disks of each server, and this server has {disks}"
+            );
+            return Err(Fault::BadRequest { cause });
+        }
+        Ok(())
+    }
+
+    /// Frees all that the server holds of a file, even one in use. Requests for it fail from now
+    /// on, and collectives on it end first.
+    pub(crate) async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
+        let known = self.files.forget(file);
+        self.kept_sizes.forget(file);
+        self.client_caches.files.forget(file);
+        let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
+        self.active_transfers.abort_on(file, &Fault::NoSuchFile { name });
+        self.active_transfers.until_aborted_ended(file).await;
+        self.cache.discard(file).await;
+        let mut dropped = Ok(Reply::Done.into());
+        for removed in join_all(self.world.disks().iter().map(|disk| disk.remove(file))).await {
+            dropped = dropped.and_then(|done| match removed {
+                Ok(()) => Ok(done),
+                Err(error) => Err(disk_fault(self.config.id, &error)),
+            });
+        }
+        // If that fails, an obsolete record stays.
+        let _ = self.kept_sizes.settle().await;
+        dropped
+    }
+}

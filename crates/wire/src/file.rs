@@ -1,0 +1,58 @@
+//! Requests for files at one of their servers: opening, sizes, times.
+
+use crate::{FileRecord, FileSize};
+use serde::{Deserialize, Serialize};
+use units::{FileId, Timestamp};
+
+/// Request for a file at one of its servers.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum FileRequest {
+    /// Opens a file at this server for the rest of the connection. The reply is its size.
+    Open(FileRecord),
+    /// Undoes [`FileRequest::Open`].
+    Close {
+        /// Number of the file.
+        file: FileId,
+        /// Size that the catalogue has; the smallest size if the client does not know it.
+        recorded: FileSize,
+    },
+    /// Sets the size of an open file at this server, if it is greater than the known one
+    /// ([`FileSize`]). The reply comes after the bytes beyond it are freed.
+    Resize {
+        /// Number of the file, which must be open.
+        file: FileId,
+        /// New size; the smallest size to only ask for the known one.
+        size: FileSize,
+    },
+    /// Stores the size of an open file durably, since it does not follow from the file's data.
+    KeepSize {
+        /// Number of the file.
+        file: FileId,
+    },
+    /// Sets the time of the last change of an open file at this server.
+    SetModified {
+        /// Number of the file, which must be open.
+        file: FileId,
+        /// Time of the last change.
+        modified: Timestamp,
+    },
+    /// Asks for the size and the time of a file, open or not, as far as this server knows them.
+    Measure(FileRecord),
+    /// Asks for the sizes and times of the files that are open at this server.
+    OpenSizes {
+        /// File to begin after, in the order of file numbers.
+        after: Option<FileId>,
+    },
+    /// Asks for the buffer statistics of a file since it was opened.
+    Buffers {
+        /// Number of the file, which must be open.
+        file: FileId,
+    },
+    /// Frees all data at this server of a file without a name, once no client has it open. The
+    /// reply is [`crate::Reply::InUse`] if one has.
+    Drop {
+        /// Number of the file.
+        file: FileId,
+    },
+}

@@ -1,0 +1,41 @@
+//! Requests for a server as a whole.
+
+use serde::{Deserialize, Serialize};
+use units::ServerId;
+
+/// Request for a server as a whole.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ServerRequest {
+    /// Asks for the status of the server.
+    Status,
+    /// Stops the server: it finishes active requests, writes all data back, and ends.
+    Stop,
+    /// Asks the server to ping the clients that it waits for, and to disconnect those that are
+    /// silent. Its other requests may wait for them.
+    Probe {
+        /// Silence after which a client counts as stopped, in milliseconds.
+        silence_ms: u64,
+    },
+}
+
+/// Status of a server.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ServerStatus {
+    /// Number of connected clients.
+    pub clients: u32,
+    /// Requests answered since the start.
+    pub requests: u64,
+    /// Bytes read from and written to clients since the start.
+    pub bytes_moved: u64,
+    /// Bytes of blocks in the cache.
+    pub cache_bytes: u64,
+    /// Bytes of dirty blocks in the cache, partly or completely dirty.
+    pub dirty_bytes: u64,
+    /// Bytes of buffers that collectives hold.
+    pub collective_bytes: u64,
+    /// Capacity and free bytes of each disk.
+    pub disks: Vec<(u64, u64)>,
+    /// Number of files on each server that has files. Only the catalogue's server reports it.
+    pub files: Vec<(ServerId, u64)>,
+}
