@@ -40,6 +40,10 @@ impl<E: 'static> Requests<E> {
     }
 
     fn progress(&mut self, context: &mut Context<'_>) {
+        // An empty set costs a waker all the same.
+        if self.under_way.is_empty() {
+            return;
+        }
         while let Poll::Ready(Some((number, ended))) = self.under_way.poll_next_unpin(context) {
             self.ended.insert(number, ended);
         }

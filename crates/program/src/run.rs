@@ -343,18 +343,10 @@ where
     async fn perform_on_file(&mut self, operation: &Operation) -> Result<(), R::Error> {
         match operation {
             Operation::Open { file, communicator, creates, is_fresh, .. } => {
-                let known = &self.communicators[communicator.0 as usize];
-                let opened = &mut self.opened[communicator.0 as usize];
-                let opening = OpenedFile {
-                    name: self.trace.files[file.0 as usize].clone(),
-                    members: Arc::clone(&known.members),
-                    place: known.place,
-                    number: u64::from(known.number) << 32 | *opened,
-                    creates: *creates,
-                    is_fresh: *is_fresh,
-                };
-                *opened += 1;
-                let opened = self.requests.progressing(self.rank.open(opening)).await?;
+                let opening = self.opening(*file, *communicator, (*creates, *is_fresh));
+                // On the heap: the future of a rank is not as large as that of its rarest call.
+                let opened = Box::pin(self.rank.open(opening));
+                let opened = self.requests.progressing(opened).await?;
                 self.files.insert(*file, opened);
             }
             Operation::Close { file } => {
@@ -402,6 +394,25 @@ where
             | Operation::Collective { .. } => {}
         }
         Ok(())
+    }
+
+    fn opening(
+        &mut self,
+        file: FileNumber,
+        communicator: Communicator,
+        (creates, is_fresh): (bool, bool),
+    ) -> OpenedFile {
+        let known = &self.communicators[communicator.0 as usize];
+        let opened = &mut self.opened[communicator.0 as usize];
+        *opened += 1;
+        OpenedFile {
+            name: self.trace.files[file.0 as usize].clone(),
+            members: Arc::clone(&known.members),
+            place: known.place,
+            number: u64::from(known.number) << 32 | (*opened - 1),
+            creates,
+            is_fresh,
+        }
     }
 
     /// Waits for an operation, or only lets it begin when it has a request.
