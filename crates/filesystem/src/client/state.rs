@@ -1,11 +1,11 @@
 //! A client, its state, and the messages that reach it.
 
-use super::cached_sizes::Sizes;
-use super::calls::{Answer, Calls};
+use super::connections::calls::{Answer, Calls};
+use super::connections::servers::{Servers, greet};
 use super::faults::server_left;
+use super::files::cached_sizes::Sizes;
+use super::groups::mailbox::Mailbox;
 use super::line_cache::LineCache;
-use super::mailbox::Mailbox;
-use super::servers::{Servers, greet};
 use crate::Costs;
 use futures_util::future::{Either, join_all, select};
 use std::cell::RefCell;

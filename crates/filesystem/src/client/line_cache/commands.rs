@@ -1,7 +1,7 @@
 //! Commands of servers to a client's cache, and lines that other clients send.
 
 use super::cache::{Expected, Held, Leaving, LineCache};
-use crate::client::calls::Answer;
+use crate::client::connections::calls::Answer;
 use crate::client::line_cache::cache::Lines;
 use crate::client::state::{Client, State};
 use futures_util::future::{Either, select};
@@ -21,12 +21,12 @@ const SEND_TIMEOUT: Duration = Duration::from_ms(10_000);
 
 impl<W: World> State<W> {
     /// True if this client has a cache.
-    pub(in crate::client) fn has_line_cache(&self) -> bool {
+    pub(crate) fn has_line_cache(&self) -> bool {
         self.line_cache.borrow().is_some()
     }
 
     /// Carries out a command of a server.
-    pub(in crate::client) fn cache_command(
+    pub(crate) fn cache_command(
         self: &Rc<Self>,
         from: PeerId,
         command: CacheCommand,
@@ -65,11 +65,7 @@ impl<W: World> State<W> {
     }
 
     /// Accepts a line that another client sent. Returns false if it has no right to.
-    pub(in crate::client) fn accept_line(
-        self: &Rc<Self>,
-        sent: SentLine,
-        body: Option<W::Payload>,
-    ) -> bool {
+    pub(crate) fn accept_line(self: &Rc<Self>, sent: SentLine, body: Option<W::Payload>) -> bool {
         let cache = self.line_cache.borrow().clone();
         let (Some(cache), Some(line)) = (cache, body) else { return false };
         match sent {
@@ -91,7 +87,7 @@ impl<W: World> State<W> {
 
     /// Notes that a server has sent a line. Earlier commands, about older copies of the line, do
     /// not concern this one.
-    pub(in crate::client) fn line_arrives(&self, line: LineName, has_data: bool) {
+    pub(crate) fn line_arrives(&self, line: LineName, has_data: bool) {
         let Some(cache) = self.line_cache.borrow().clone() else { return };
         cache.counts.borrow_mut().from_servers += u64::from(has_data);
         if let Some(is_stale) = cache.lines.borrow_mut().pending.get_mut(&key_of(line)) {
@@ -100,7 +96,7 @@ impl<W: World> State<W> {
     }
 
     /// Notes that a client has left, which may have been about to send a line.
-    pub(in crate::client) fn cache_peer_left(&self, peer: PeerId) {
+    pub(crate) fn cache_peer_left(&self, peer: PeerId) {
         let Some(cache) = self.line_cache.borrow().clone() else { return };
         cache.peers.borrow_mut().retain(|_, known| *known != peer);
         cache.departures.set(cache.departures.get() + 1);

@@ -14,7 +14,7 @@
 //!   has begun to wait for it. That is sooner than members count as missing.
 //! - No message is sent while nothing is owed from one look to the next.
 
-use super::state::{Client, State};
+use crate::client::state::{Client, State};
 use crate::liveness::is_silent;
 use futures_util::future::{Either, pending, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};

@@ -1,9 +1,9 @@
 //! Directories and files by name: requests of a client to the catalogue.
 
 use super::cached_sizes::Opening;
-use super::faults::unexpected;
 use super::limits::{CATALOGUE, OPENING_MAX};
-use super::state::Client;
+use crate::client::faults::unexpected;
+use crate::client::state::Client;
 use policy::{Buffering, Pool, Stripe};
 use units::{FileId, Timestamp};
 use wire::{

@@ -1,8 +1,8 @@
 //! Connecting to servers when they are needed, and letting them reach memory.
 
-use super::faults::server_left;
 use super::servers::say_hello;
-use super::state::{Client, State};
+use crate::client::faults::server_left;
+use crate::client::state::{Client, State};
 use futures_util::future::try_join_all;
 use std::rc::{Rc, Weak};
 use units::{PeerId, RegionId, ServerId};
@@ -28,7 +28,7 @@ impl<W: World> Client<W> {
     }
 
     /// Returns the connection to a server, and makes it first if there is none.
-    pub(super) async fn connect_to(&self, server: ServerId) -> Result<PeerId, Fault> {
+    pub(crate) async fn connect_to(&self, server: ServerId) -> Result<PeerId, Fault> {
         let servers = &self.0.servers;
         if server.0 >= servers.count() {
             let cause = format!("there is no {server}; there are {}", servers.count());

@@ -1,8 +1,8 @@
 //! Requests of a client to its servers.
 
 use super::calls::Answer;
-use super::faults::{not_sent, unexpected};
-use super::state::Client;
+use crate::client::faults::{not_sent, unexpected};
+use crate::client::state::Client;
 use crate::scale::{frequent_header, rare};
 use futures_util::future::join_all;
 use units::{Duration, PeerId, ServerId};
@@ -35,7 +35,7 @@ impl<W: World> Client<W> {
     }
 
     /// Sends a server a request and waits for the reply and its data.
-    pub(super) async fn call_for_data(
+    pub(crate) async fn call_for_data(
         &self,
         server: ServerId,
         request: Request,
@@ -44,7 +44,7 @@ impl<W: World> Client<W> {
     }
 
     /// Sends a server a request with data and waits for the reply and its data.
-    pub(super) async fn call_with_data(
+    pub(crate) async fn call_with_data(
         &self,
         server: ServerId,
         request: Request,

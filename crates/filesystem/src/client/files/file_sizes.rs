@@ -5,9 +5,9 @@
 //! - A client that has grown a file reports the size to the catalogue when it closes the file.
 //! - A file record learns a size only when all servers of the file know it.
 
-use super::faults::unexpected;
 use super::limits::{CATALOGUE, OPENING_MAX};
-use super::state::Client;
+use crate::client::faults::unexpected;
+use crate::client::state::Client;
 use futures_util::future::{join_all, try_join_all};
 use std::collections::BTreeMap;
 use units::{FileId, ServerId, Timestamp};
@@ -171,7 +171,7 @@ impl<W: World> Client<W> {
 
     /// Reports the size of an open file to the catalogue, if it may not have it. All servers know
     /// the size: after a cut none has bytes beyond it that the catalogue does not know of.
-    pub(super) async fn record_size(&self, file: FileId) -> Result<(), Fault> {
+    pub(crate) async fn record_size(&self, file: FileId) -> Result<(), Fault> {
         let Some(size) = self.0.sizes.unrecorded(file) else { return Ok(()) };
         match self.ask_for_size(CATALOGUE, Request::RecordSize { file, size }).await {
             Ok(known) => self.0.sizes.recorded(file, known),
@@ -184,7 +184,7 @@ impl<W: World> Client<W> {
 
     /// Sends all servers of a file a request that they answer with its size. Repeats it until all
     /// of them know the greatest answer: another client may be in the middle of a change.
-    pub(super) async fn ask_servers_for_size(
+    pub(crate) async fn ask_servers_for_size(
         &self,
         file: &FileRecord,
         mut request: Request,
@@ -217,7 +217,7 @@ impl<W: World> Client<W> {
         Ok(known)
     }
 
-    pub(super) async fn ask_for_size(
+    pub(crate) async fn ask_for_size(
         &self,
         server: ServerId,
         request: Request,

@@ -14,23 +14,23 @@ use wire::{ClientKey, Message, PROTOCOL_VERSION};
 use world::{Address, NetworkError, World};
 
 /// Addresses of the servers, and this client's connections to them.
-pub(super) struct Servers {
+pub(crate) struct Servers {
     /// Addresses by number.
-    pub(super) addresses: Rc<[Address]>,
-    pub(super) connected: RefCell<Table<ServerId, PeerId>>,
+    pub(crate) addresses: Rc<[Address]>,
+    pub(crate) connected: RefCell<Table<ServerId, PeerId>>,
     /// Numbers by connection, with connections that are being made.
-    pub(super) numbers: RefCell<Table<PeerId, ServerId>>,
+    pub(crate) numbers: RefCell<Table<PeerId, ServerId>>,
     /// Servers to which some task connects.
-    pub(super) connecting: RefCell<BTreeSet<ServerId>>,
+    pub(crate) connecting: RefCell<BTreeSet<ServerId>>,
     /// True when the client connects on demand.
-    pub(super) when_needed: bool,
+    pub(crate) when_needed: bool,
     /// Notified when a server was connected, or could not be.
-    pub(super) changed: Signal,
+    pub(crate) changed: Signal,
 }
 
 impl Servers {
     /// Makes the table of servers at some addresses, with the connections that exist.
-    pub(super) fn new(addresses: Rc<[Address]>, peers: &[Option<PeerId>]) -> Self {
+    pub(crate) fn new(addresses: Rc<[Address]>, peers: &[Option<PeerId>]) -> Self {
         let numbered = (0..).map(ServerId).zip(peers);
         let connected = numbered.filter_map(|(number, peer)| Some((number, (*peer)?)));
         Self {
@@ -44,32 +44,32 @@ impl Servers {
     }
 
     /// Number of servers, connected or not.
-    pub(super) fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.addresses.len() as u32
     }
 
     /// Returns the connection to a server.
-    pub(super) fn peer(&self, server: ServerId) -> Option<PeerId> {
+    pub(crate) fn peer(&self, server: ServerId) -> Option<PeerId> {
         self.connected.borrow().get(server).copied()
     }
 
     /// Returns the server at the other end of a connection.
-    pub(super) fn number_of(&self, peer: PeerId) -> Option<ServerId> {
+    pub(crate) fn number_of(&self, peer: PeerId) -> Option<ServerId> {
         self.numbers.borrow().get(peer).copied()
     }
 
     /// Returns all connections, also those that are being made.
-    pub(super) fn peers(&self) -> Vec<PeerId> {
+    pub(crate) fn peers(&self) -> Vec<PeerId> {
         self.numbers.borrow().iter().map(|(peer, _)| peer).collect()
     }
 
-    pub(super) fn are_all_connected(&self) -> bool {
+    pub(crate) fn are_all_connected(&self) -> bool {
         self.connected.borrow().count() == self.addresses.len()
     }
 }
 
 /// Connects to a server and sends this client's greeting.
-pub(super) async fn greet<W: World>(
+pub(crate) async fn greet<W: World>(
     world: &W,
     address: &Address,
     key: ClientKey,
@@ -78,7 +78,7 @@ pub(super) async fn greet<W: World>(
     say_hello(world, peer, key).await.map(|()| peer)
 }
 
-pub(super) async fn say_hello<W: World>(
+pub(crate) async fn say_hello<W: World>(
     world: &W,
     peer: PeerId,
     key: ClientKey,

@@ -6,8 +6,8 @@
 //!   connected to other members only after a memory was shared among members.
 //! - A fault that ends a group for one member ends it for all of them, with the same fault.
 
-use super::faults::server_left;
-use super::state::Client;
+use crate::client::faults::server_left;
+use crate::client::state::Client;
 use crate::scale::{LiteMap, SmallVec};
 use futures_util::future::{Either, join, pending, ready, select};
 use futures_util::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
@@ -257,7 +257,7 @@ impl<W: World> PeerMesh<W> {
     }
 
     /// Waits until a member has propagated a failure, or a server has left.
-    pub(super) async fn until_broken(&self) -> Fault {
+    pub(crate) async fn until_broken(&self) -> Fault {
         let mailbox = self.client.mailbox();
         let left = || self.client.0.calls.first_left();
         mailbox.until(|| mailbox.broken(self.number).or_else(left)).await
