@@ -349,7 +349,7 @@ impl<W: World> Server<W> {
             let session = sessions.get(from);
             let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
             if self.files.open(&session.ok_or_else(gone)?.open, record)? {
-                self.cache.failures.opened(file, from);
+                self.write_failures.opened(file, from);
             }
         }
         self.cache.declare(file, buffering);

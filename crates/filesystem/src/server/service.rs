@@ -17,6 +17,7 @@ use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_files::OpenFiles;
+use crate::server::files::write_failures::WriteFailures;
 use crate::server::groups::Groups;
 use crate::server::state::{Counters, Server};
 use crate::server::transfers::active_transfers::{ActiveTransfers, TransferKey};
@@ -73,10 +74,14 @@ fn build_server<W: World>(
 ) -> Rc<Server<W>> {
     let locks = Rc::new(BlockLocks::default());
     let watchdog = Rc::new(TransferWatchdog::new(config.buffer_bytes < u64::MAX));
-    let cache = {
-        let (locks, watchdog) = (Rc::clone(&locks), Rc::clone(&watchdog));
-        BlockCache::new(world.clone(), &config, locks, watchdog)
-    };
+    let write_failures = Rc::new(WriteFailures::default());
+    let cache = BlockCache::new(
+        world.clone(),
+        &config,
+        Rc::clone(&locks),
+        Rc::clone(&watchdog),
+        Rc::clone(&write_failures),
+    );
     let buffer_pool = |disk| {
         let bytes_max = config.buffer_bytes / (world.disks().len() as u64).max(1);
         TransferBufferPool::new(
@@ -89,6 +94,7 @@ fn build_server<W: World>(
     let spaces = world.disks().iter().map(|_| Cell::default()).collect();
     Rc::new(Server {
         cache,
+        write_failures,
         changes: Scope::new(world.clone()),
         collectives: Scope::new(world.clone()),
         buffer_pools: (0..world.disks().len() as u32).map(DiskId).map(buffer_pool).collect(),

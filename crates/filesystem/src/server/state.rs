@@ -12,6 +12,7 @@ use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::open_files::OpenFiles;
+use crate::server::files::write_failures::WriteFailures;
 use crate::server::groups::Groups;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::answer_pools::AnswerPools;
@@ -33,7 +34,9 @@ use world::{Disk, Scope, World};
 pub(crate) struct Server<W: World> {
     pub(crate) world: W,
     pub(crate) config: ServerConfig,
-    pub(crate) cache: Rc<BlockCache<W>>,
+    pub(crate) cache: BlockCache<W>,
+    /// Failures of write-behind.
+    pub(crate) write_failures: Rc<WriteFailures>,
     pub(crate) locks: Rc<BlockLocks>,
     pub(crate) files: OpenFiles,
     pub(crate) kept_sizes: KeptSizes<W>,

@@ -20,16 +20,16 @@ pub(crate) async fn read<W: World>(
     let file = server.files.get(request.file)?;
     let range = check_range(server, &file, request.block, request.offset, request.length)?;
     let cost = server.config.costs.cache_read;
-    if server.cache.has_nothing_to_prefetch(&file, request.block)
+    if server.cache.prefetcher().has_nothing_to_begin(&file, request.block)
         && let Some(payload) = server.cache.read_held(&file, request.block, range)
     {
         server.count_moved(request.length);
         return Ok((payload, cost));
     }
     server.world.compute(cost).await;
-    server.cache.prefetch_before(&file, request.block);
+    server.cache.prefetcher().begin_before(&file, request.block);
     let payload = server.cache.read(&file, request.block, range).await?;
-    server.cache.prefetch_after(&file, request.block);
+    server.cache.prefetcher().begin_after(&file, request.block);
     server.count_moved(request.length);
     Ok((payload, Duration::ZERO))
 }
@@ -44,9 +44,9 @@ pub(crate) async fn page<W: World>(
     let length = file.block_length(block);
     check_range(server, &file, block, 0, length)?;
     server.world.compute(server.config.costs.cache_read).await;
-    server.cache.prefetch_before(&file, block);
+    server.cache.prefetcher().begin_before(&file, block);
     let (payload, pin) = server.cache.page(&file, block).await?;
-    server.cache.prefetch_after(&file, block);
+    server.cache.prefetcher().begin_after(&file, block);
     server.count_moved(length);
     let loan = pin.map(|pin| Rc::new(pin) as Loan);
     Ok(Answer { reply: Reply::Done, data: Some((payload, loan)) })
@@ -66,7 +66,7 @@ pub(crate) async fn write<W: World>(
     let length = body.length();
     check_range(server, &file, request.block, request.offset, length)?;
     server.check_not_cached(&file)?;
-    server.cache.failures.report_to(request.file, from)?;
+    server.write_failures.report_to(request.file, from)?;
     let cost = server.config.costs.cache_write + server.config.costs.copy(length);
     let run = Run::contiguous(request.offset, length);
     let is_written = server.cache.write_held(&file, request.block, run, &body);
@@ -94,7 +94,7 @@ pub(crate) async fn pull<W: World>(
     let file = server.files.get(file)?;
     check_range(server, &file, block, offset, length)?;
     let _change = server.begin_change(&file)?;
-    server.cache.failures.report_to(file.file, from)?;
+    server.write_failures.report_to(file.file, from)?;
     let _room = server.cache.reserve(&file, block).await?;
     let memory = server.world.memory(length);
     let (stride, memory_offset) = (length, region_offset);
@@ -164,7 +164,7 @@ pub(crate) async fn flush<W: World>(
     let file = server.files.get(request.file)?;
     server.cache.flush(request.file).await;
     let synced = if request.sync { server.sync(&file).await } else { Ok(()) };
-    let reported = server.cache.failures.report_to(request.file, from);
+    let reported = server.write_failures.report_to(request.file, from);
     synced.and(reported).map(|()| Reply::Done.into())
 }
 
@@ -204,7 +204,7 @@ impl<W: World> Server<W> {
         for (number, synced) in join_all(synced).await {
             if let Err(error) = synced {
                 let fault = file_fault(self.config.id, file, number, &error);
-                self.cache.failures.record(file.file, fault.clone());
+                self.write_failures.record(file.file, fault.clone());
                 outcome = outcome.and(Err(fault));
             }
         }

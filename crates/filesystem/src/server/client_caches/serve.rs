@@ -62,7 +62,7 @@ impl<W: World> Server<W> {
                 let coordinated =
                     |it: &mut Directory| it.cooperation() == Cooperation::CentrallyCoordinated;
                 if self.client_caches.with(coordinated) == Some(true) {
-                    self.cache.keep_evicted();
+                    self.cache.evicted().keep();
                 }
                 self.send_reply(call, Ok(Reply::Done.into())).await;
                 Ok(())
@@ -212,11 +212,11 @@ impl<W: World> Server<W> {
     /// Reads a line through the server's cache, as any read.
     pub(super) async fn load_line(self: &Rc<Self>, place: &LinePlace) -> Result<W::Payload, Fault> {
         let LinePlace { file, block, range } = place;
-        self.cache.prefetch_before(file, *block);
+        self.cache.prefetcher().begin_before(file, *block);
         let payload = self.cache.read(file, *block, *range).await;
         self.store_evicted();
         let payload = payload?;
-        self.cache.prefetch_after(file, *block);
+        self.cache.prefetcher().begin_after(file, *block);
         self.store_evicted();
         Ok(payload)
     }

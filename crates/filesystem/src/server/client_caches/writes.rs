@@ -26,7 +26,7 @@ impl<W: World> Server<W> {
         };
         let _turn = self.client_caches.locks.turn(key).await;
         let place = self.place_of_line(writer, name).await?;
-        self.cache.failures.report_to(name.file, writer)?;
+        self.write_failures.report_to(name.file, writer)?;
         self.recall(writer, key, &place).await?;
         self.put_line(&place, offset, body).await?;
         let stale = self.client_caches.with(|directory| directory.write(writer, key, keeps));
@@ -161,8 +161,8 @@ impl<W: World> Server<W> {
             && self.files.get(key.0).is_ok()
         {
             // The owner believes that the server has its bytes.
-            self.cache.failures.record(key.0, fault.clone());
-            return self.cache.failures.report_to(key.0, client);
+            self.write_failures.record(key.0, fault.clone());
+            return self.write_failures.report_to(key.0, client);
         }
         put
     }
