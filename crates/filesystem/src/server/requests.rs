@@ -4,30 +4,24 @@ use crate::collective::{caching, disk_directed, noncollective};
 use crate::scale::{frequent_header, rare};
 use crate::server::answer::Answer;
 use crate::server::catalogue::{self, Catalogue};
-use crate::server::faults::disk_fault;
+use crate::server::clients::session::Session;
 use crate::server::state::Server;
 use crate::server::transfers::active_transfers::TransferKey;
 use crate::server::transfers::answer_pools::Source;
-use crate::server::transfers::buffer_pool::TransferBufferPool;
 use crate::server::transfers::write_budget::WritePermit;
 use crate::signal::Signal;
 use futures_util::FutureExt;
-use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::Buffering;
 use std::cell::RefCell;
 use std::convert::Infallible;
-use std::pin::pin;
 use std::rc::Rc;
 use tracing::debug;
-use units::{Duration, FileId, MIB, PeerId, Timestamp};
+use units::{FileId, MIB, PeerId, Timestamp};
 use wire::{
     Fault, FileRecord, FileSize, Frequent, Message, ReadRequest, Reply, Request, RequestId,
     ServerStatus, TransferName, WriteRequest,
 };
-use world::{Disk, NetworkError, Payload, Place, World};
-
-/// Maximum time that a disk may take to report its space. After it the last report counts.
-const SPACE_TIMEOUT: Duration = Duration::from_ms(1000);
+use world::{NetworkError, Payload, Place, World};
 
 /// Maximum number of sizes in one answer.
 const SIZES_PER_ANSWER_MAX: usize = 1024;
@@ -84,7 +78,7 @@ impl<W: World> Server<W> {
     ) -> Result<(), Infallible> {
         let bytes = request.length.min(self.config.cache_bytes);
         let source = self.source_of(request.file, request.block);
-        let held = self.answers.take(&self.world, source, bytes).await;
+        let held = self.memory.answers().take(&self.world, source, bytes).await;
         let (payload, cost) = match caching::server::read(&self, request).await {
             Ok(read) => read,
             Err(fault) => {
@@ -93,7 +87,7 @@ impl<W: World> Server<W> {
             }
         };
         let sending = self.world.send_after(cost, from, placed(id, request, payload));
-        let sent = self.answers.send((from, source), bytes, sending).await;
+        let sent = self.memory.answers().send((from, source), bytes, sending).await;
         drop(held);
         if let Err(error @ NetworkError::TooLarge { .. }) = sent {
             return rare(self.refuse((from, id), too_large(&error))).await;
@@ -136,17 +130,16 @@ impl<W: World> Server<W> {
                 is_done
             }
             Some((source, bytes)) => {
-                let _held = self.answers.take(&self.world, source, bytes).await;
+                let _held = self.memory.answers().take(&self.world, source, bytes).await;
                 let outcome = rare(self.serve_rare_request(call.0, request)).await;
                 let sending = self.send_reply(call, outcome).map(Ok::<(), Infallible>);
-                let Ok(()) = self.answers.send((call.0, source), bytes, sending).await;
+                let Ok(()) = self.memory.answers().send((call.0, source), bytes, sending).await;
                 true
             }
         };
         let stops = stops && outcome;
         if stops {
-            self.stopping.set(true);
-            self.stop.notify();
+            self.stop.request();
         }
         Ok(())
     }
@@ -237,7 +230,7 @@ impl<W: World> Server<W> {
             Request::Plan(request) => disk_directed::plan::serve(self, *request).await,
             Request::Part(request) => noncollective::server::serve(self, from, *request).await,
             Request::AllGather(request) => {
-                let _wait = self.bounded_wait(from);
+                let _wait = self.clients.bounded_wait(from);
                 self.all_gather(*request).await.map(Answer::from)
             }
             Request::Probe { silence_ms } => Ok(self.probe_clients(from, silence_ms).await.into()),
@@ -344,13 +337,10 @@ impl<W: World> Server<W> {
         self.check_record(&record)?;
         let record = self.with_kept_size(record).await?;
         let (file, buffering, size) = (record.file, record.buffering, record.size());
-        {
-            let sessions = self.sessions.borrow();
-            let session = sessions.get(from);
-            let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
-            if self.files.open(&session.ok_or_else(gone)?.open, record)? {
-                self.write_failures.opened(file, from);
-            }
+        let opened = self.clients.with(from, |session| self.files.open(session.files(), record));
+        let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
+        if opened.ok_or_else(gone)?? {
+            self.write_failures.opened(file, from);
         }
         self.cache.declare(file, buffering);
         let measured = self.measure(&self.files.get(file)?).await;
@@ -373,8 +363,8 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files.get(file)?;
         self.kept_sizes.recorded(file, recorded);
-        let sessions = self.sessions.borrow();
-        let is_last = sessions.get(from).is_some_and(|it| self.files.close(&it.open, file));
+        let close = |session: &Session<W>| self.files.close(session.files(), file);
+        let is_last = self.clients.with(from, close).unwrap_or(false);
         if is_last && self.closed(file) {
             return Ok(Reply::Nameless.into());
         }
@@ -434,36 +424,21 @@ impl<W: World> Server<W> {
         self.active_transfers.abort_on(file, &Fault::NoSuchFile { name });
         self.active_transfers.until_aborted_ended(file).await;
         self.cache.discard(file).await;
-        let mut dropped = Ok(Reply::Done.into());
-        for removed in join_all(self.world.disks().iter().map(|disk| disk.remove(file))).await {
-            dropped = dropped.and_then(|done| match removed {
-                Ok(()) => Ok(done),
-                Err(error) => Err(disk_fault(self.config.id, &error)),
-            });
-        }
+        let removed = self.disks.remove(file).await;
         // If that fails, an obsolete record stays.
         let _ = self.kept_sizes.settle().await;
-        dropped
+        removed.map(|()| Reply::Done.into())
     }
 
     async fn status(&self) -> Result<Answer<W::Payload>, Fault> {
-        let spaces = self.world.disks().iter().zip(&self.spaces);
-        let disks = try_join_all(spaces.map(async |(disk, last)| {
-            let limit = self.world.sleep(SPACE_TIMEOUT);
-            if let Either::Left((space, _)) = select(pin!(disk.space()), pin!(limit)).await {
-                let space = space.map_err(|error| disk_fault(self.config.id, &error))?;
-                last.set((space.capacity_bytes, space.free_bytes));
-            }
-            Ok(last.get())
-        }));
-        let disks = disks.await?;
+        let disks = self.disks.spaces().await?;
         let status = ServerStatus {
-            clients: self.sessions.borrow().count() as u32,
-            requests: self.counters.requests.get(),
-            bytes_moved: self.counters.bytes_moved.get(),
+            clients: self.clients.count() as u32,
+            requests: self.counters.requests(),
+            bytes_moved: self.counters.bytes_moved(),
             cache_bytes: self.cache.bytes(),
             dirty_bytes: self.cache.dirty_bytes(),
-            collective_bytes: self.buffer_pools.iter().map(TransferBufferPool::held_bytes).sum(),
+            collective_bytes: self.memory.buffer_bytes(),
             disks,
             files: self.catalogue.as_ref().map_or_else(Vec::new, Catalogue::files),
         };

@@ -4,7 +4,6 @@ use crate::server::Server;
 use crate::server::answer::Answer;
 use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
-use futures_util::future::join_all;
 use std::rc::Rc;
 use units::{ByteRange, Duration, FileId, PeerId, PieceRun, Run};
 use wire::{DigestsRequest, Fault, FlushRequest, PullRequest, ReadRequest, Reply, WriteRequest};
@@ -23,14 +22,14 @@ pub(crate) async fn read<W: World>(
     if server.cache.prefetcher().has_nothing_to_begin(&file, request.block)
         && let Some(payload) = server.cache.read_held(&file, request.block, range)
     {
-        server.count_moved(request.length);
+        server.counters.count_moved(request.length);
         return Ok((payload, cost));
     }
     server.world.compute(cost).await;
     server.cache.prefetcher().begin_before(&file, request.block);
     let payload = server.cache.read(&file, request.block, range).await?;
     server.cache.prefetcher().begin_after(&file, request.block);
-    server.count_moved(request.length);
+    server.counters.count_moved(request.length);
     Ok((payload, Duration::ZERO))
 }
 
@@ -47,7 +46,7 @@ pub(crate) async fn page<W: World>(
     server.cache.prefetcher().begin_before(&file, block);
     let (payload, pin) = server.cache.page(&file, block).await?;
     server.cache.prefetcher().begin_after(&file, block);
-    server.count_moved(length);
+    server.counters.count_moved(length);
     let loan = pin.map(|pin| Rc::new(pin) as Loan);
     Ok(Answer { reply: Reply::Done, data: Some((payload, loan)) })
 }
@@ -78,7 +77,7 @@ pub(crate) async fn write<W: World>(
     if is_written {
         file.changed_at(server.world.timestamp());
     }
-    server.count_moved(length);
+    server.counters.count_moved(length);
     Ok(if is_written { cost } else { Duration::ZERO })
 }
 
@@ -103,7 +102,7 @@ pub(crate) async fn pull<W: World>(
     let pieces = [piece];
     let get = server.world.get(from, region, &pieces, &memory);
     let at = (from, file.stripe.locate(block).disk);
-    let Some(got) = server.watchdog.watch_retryable(at, length, get).await else {
+    let Some(got) = server.memory.watchdog().watch_retryable(at, length, get).await else {
         // The client does not deliver the data, and others wait for the room.
         return Ok(Reply::NoRoom.into());
     };
@@ -112,7 +111,7 @@ pub(crate) async fn pull<W: World>(
     server.world.compute(costs.cache_write + costs.copy(length)).await;
     let run = Run::contiguous(offset, length);
     server.cache.write(&file, block, &[run], memory.freeze()).await?;
-    server.count_moved(length);
+    server.counters.count_moved(length);
     Ok(Reply::Done.into())
 }
 
@@ -142,7 +141,7 @@ pub(crate) async fn digests<W: World>(
             let at = file.stripe.locate(block);
             let gone = || Fault::BadRequest { cause: format!("this server has no {}", at.disk) };
             let disk = server.world.disks().get(at.disk.0 as usize).ok_or_else(gone)?;
-            let buffers = &server.buffer_pools[at.disk.0 as usize];
+            let buffers = server.memory.buffers(at.disk);
             let _permit = buffers.take(&server.world, length).await;
             let read = disk.read(file.file, file.disk_offset(block), length).await;
             read.map_err(|error| file_fault(server.config.id, &file, at.disk, &error))?
@@ -163,7 +162,7 @@ pub(crate) async fn flush<W: World>(
 ) -> Result<Answer<W::Payload>, Fault> {
     let file = server.files.get(request.file)?;
     server.cache.flush(request.file).await;
-    let synced = if request.sync { server.sync(&file).await } else { Ok(()) };
+    let synced = if request.sync { server.disks.sync(&file).await } else { Ok(()) };
     let reported = server.write_failures.report_to(request.file, from);
     synced.and(reported).map(|()| Reply::Done.into())
 }
@@ -191,27 +190,4 @@ fn check_range<W: World>(
             file.server_of(block),
         ),
     })
-}
-
-impl<W: World> Server<W> {
-    /// Waits until a file is on stable storage, on all of its disks. A disk that fails may have
-    /// lost data of any client and may not report it again, so every client gets the fault.
-    pub(crate) async fn sync(&self, file: &OpenFile) -> Result<(), Fault> {
-        let mut outcome = Ok(());
-        // On a server without blocks there is only what a cut has already stored.
-        let disks = self.disks_with_blocks(file);
-        let synced = disks.map(async |(number, disk)| (number, disk.sync(file.file).await));
-        for (number, synced) in join_all(synced).await {
-            if let Err(error) = synced {
-                let fault = file_fault(self.config.id, file, number, &error);
-                self.write_failures.record(file.file, fault.clone());
-                outcome = outcome.and(Err(fault));
-            }
-        }
-        outcome
-    }
-
-    pub(crate) fn count_moved(&self, bytes: u64) {
-        self.counters.bytes_moved.set(self.counters.bytes_moved.get() + bytes);
-    }
 }

@@ -11,7 +11,7 @@
 
 use super::admission::Admission;
 use super::block_disks::BlockDisks;
-use super::block_locks::BlockLocks;
+use super::block_locks::BlockLock;
 use super::block_table::BlockTable;
 use super::closed_blocks::ClosedBlocks;
 use super::entry::{Entry, User};
@@ -49,7 +49,6 @@ impl<W: World> BlockCache<W> {
     pub(crate) fn new(
         world: W,
         config: &ServerConfig,
-        locks: Rc<BlockLocks>,
         watchdog: Rc<TransferWatchdog>,
         failures: Rc<WriteFailures>,
     ) -> Self {
@@ -58,7 +57,7 @@ impl<W: World> BlockCache<W> {
         let occupancy = Rc::new(Occupancy::new(capacity, disk_count));
         let disks = Rc::new(BlockDisks::new(world.clone(), config.id, Rc::clone(&occupancy)));
         let table = Rc::new(BlockTable::new(capacity, config.policies.clone(), occupancy));
-        let closed = Rc::new(ClosedBlocks::new(locks));
+        let closed = Rc::new(ClosedBlocks::default());
         let write_back = Rc::new(WriteBack::new(
             world.clone(),
             marks,
@@ -277,6 +276,12 @@ impl<W: World> BlockCache<W> {
     /// of it.
     pub(crate) fn drop_clean(&self, file: FileId, block: u64) {
         self.table.drop_clean((file, block));
+    }
+
+    /// Waits until a block is free, and locks it. The cache does not take it in until the lock is
+    /// dropped.
+    pub(crate) async fn lock(&self, file: FileId, block: u64) -> BlockLock<'_> {
+        self.closed.lock((file, block)).await
     }
 
     /// Makes room for a collective write of a block: writes its cached bytes back and evicts it. If

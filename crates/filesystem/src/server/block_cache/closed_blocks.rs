@@ -1,22 +1,23 @@
 //! Blocks that the cache takes in no more, or not now.
 
-use super::block_locks::{BlockKey, BlockLocks};
+use super::block_locks::{BlockKey, BlockLock, BlockLocks};
 use crate::server::files::removed_files::RemovedFiles;
 use std::cell::RefCell;
-use std::rc::Rc;
 use units::FileId;
 
 /// Blocks that may not come in: those that collectives write, and those of removed files.
+#[derive(Default)]
 pub(super) struct ClosedBlocks {
     /// Blocks that collectives write.
-    locks: Rc<BlockLocks>,
+    locks: BlockLocks,
     /// Removed files. No block of them comes in again, even for a task that waits with data.
     removed: RefCell<RemovedFiles>,
 }
 
 impl ClosedBlocks {
-    pub(super) fn new(locks: Rc<BlockLocks>) -> Self {
-        Self { locks, removed: RefCell::default() }
+    /// Locks a block for a collective.
+    pub(super) async fn lock(&self, key: BlockKey) -> BlockLock<'_> {
+        self.locks.lock(key).await
     }
 
     /// True when a block may not come in.

@@ -17,7 +17,7 @@
 
 mod admission;
 mod block_disks;
-pub(crate) mod block_locks;
+mod block_locks;
 mod block_table;
 mod cache;
 mod closed_blocks;

@@ -53,7 +53,7 @@ impl<W: World> Server<W> {
         }
         match request {
             CacheRequest::Register(registration) => {
-                if !self.sessions.borrow().contains(call.0) {
+                if !self.clients.is_here(call.0) {
                     // It has left meanwhile.
                     return Ok(());
                 }
@@ -103,7 +103,7 @@ impl<W: World> Server<W> {
         let server = Rc::clone(self);
         self.client_caches.spawn_for(client, async move {
             server.client_caches.until_stalled(&server.world, client).await;
-            server.watchdog.disconnect(client);
+            server.memory.watchdog().disconnect(client);
             Ok(())
         });
     }
@@ -162,7 +162,7 @@ impl<W: World> Server<W> {
                     };
                     if caches.ask(holder, command).await.was_there {
                         caches.with(|directory| directory.has_read(reader, key, source));
-                        self.count_moved(place.range.length());
+                        self.counters.count_moved(place.range.length());
                         return Ok(());
                     }
                     caches.with(|directory| directory.missing(holder, key));
@@ -178,7 +178,7 @@ impl<W: World> Server<W> {
                     if self.moves() {
                         self.cache.drop_clean(name.file, place.block);
                     }
-                    self.count_moved(place.range.length());
+                    self.counters.count_moved(place.range.length());
                     let is_last_copy = self.is_last_copy(reader, key);
                     let reply = Reply::Line { line: name, is_last_copy };
                     self.reply_in_order(call, reply, Some(payload));
