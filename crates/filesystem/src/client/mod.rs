@@ -18,7 +18,7 @@ mod line_cache;
 mod memory;
 mod state;
 
-pub(crate) use connections::{Outcome, WithdrawnOnDrop};
+pub(crate) use connections::Outcome;
 pub(crate) use faults::unexpected;
 pub use files::NewFile;
 pub use groups::{
@@ -26,5 +26,6 @@ pub use groups::{
     SharedMemory,
 };
 pub use line_cache::CacheCounts;
+pub(crate) use memory::WithdrawnOnDrop;
 pub use memory::{Buffer, BufferPart, BufferPool, Page};
 pub use state::Client;

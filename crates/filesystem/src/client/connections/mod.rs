@@ -2,9 +2,9 @@
 
 pub(super) mod calls;
 mod connect;
+pub(super) mod connection_table;
 mod requests;
 pub(super) mod servers;
 mod watch;
 
 pub(crate) use requests::Outcome;
-pub(crate) use servers::WithdrawnOnDrop;

@@ -1,102 +1,102 @@
-//! The servers as one client knows them.
+//! Connections of one client to its servers, and the calls on them.
 //!
-//! Invariants:
-//! - This client makes at most one connection to each server, and only once.
-//! - The end of that connection is the end of the server for this client.
+//! Invariant: after a server has left, every call to it fails, and no connection to it is made.
 
-use crate::scale::Table;
-use crate::signal::Signal;
-use std::cell::RefCell;
+use super::calls::{Answer, Call, Calls};
+use super::connection_table::ConnectionTable;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use units::{PeerId, RegionId, ServerId};
-use wire::{ClientKey, Message, PROTOCOL_VERSION};
-use world::{Address, NetworkError, World};
+use units::{PeerId, ServerId};
+use wire::{Fault, RequestId};
+use world::Address;
 
-/// Addresses of the servers, and this client's connections to them.
-pub(crate) struct Servers {
-    /// Addresses by number.
-    pub(crate) addresses: Rc<[Address]>,
-    pub(crate) connected: RefCell<Table<ServerId, PeerId>>,
-    /// Numbers by connection, with connections that are being made.
-    pub(crate) numbers: RefCell<Table<PeerId, ServerId>>,
-    /// Servers to which some task connects.
-    pub(crate) connecting: RefCell<BTreeSet<ServerId>>,
-    /// True when the client connects on demand.
-    pub(crate) when_needed: bool,
-    /// Notified when a server was connected, or could not be.
-    pub(crate) changed: Signal,
+/// Servers of one client. Answers may bring data of the kind `P`.
+pub(crate) struct Servers<P> {
+    connections: ConnectionTable,
+    calls: Calls<P>,
 }
 
-impl Servers {
+impl<P> Servers<P> {
     /// Makes the table of servers at some addresses, with the connections that exist.
     pub(crate) fn new(addresses: Rc<[Address]>, peers: &[Option<PeerId>]) -> Self {
-        let numbered = (0..).map(ServerId).zip(peers);
-        let connected = numbered.filter_map(|(number, peer)| Some((number, (*peer)?)));
-        Self {
-            addresses,
-            numbers: RefCell::new(connected.clone().map(|(number, peer)| (peer, number)).collect()),
-            when_needed: connected.clone().next().is_none(),
-            connected: RefCell::new(connected.collect()),
-            connecting: RefCell::default(),
-            changed: Signal::default(),
-        }
+        Self { connections: ConnectionTable::new(addresses, peers), calls: Calls::default() }
     }
 
     /// Number of servers, connected or not.
     pub(crate) fn count(&self) -> u32 {
-        self.addresses.len() as u32
+        self.connections.count()
     }
 
     /// Returns the connection to a server.
     pub(crate) fn peer(&self, server: ServerId) -> Option<PeerId> {
-        self.connected.borrow().get(server).copied()
-    }
-
-    /// Returns the server at the other end of a connection.
-    pub(crate) fn number_of(&self, peer: PeerId) -> Option<ServerId> {
-        self.numbers.borrow().get(peer).copied()
+        self.connections.peer(server)
     }
 
     /// Returns all connections, also those that are being made.
     pub(crate) fn peers(&self) -> Vec<PeerId> {
-        self.numbers.borrow().iter().map(|(peer, _)| peer).collect()
+        self.connections.peers()
     }
 
-    pub(crate) fn are_all_connected(&self) -> bool {
-        self.connected.borrow().count() == self.addresses.len()
+    /// Returns the server at the other end of a connection.
+    pub(crate) fn number_of(&self, peer: PeerId) -> Option<ServerId> {
+        self.connections.number_of(peer)
     }
-}
 
-/// Connects to a server and sends this client's greeting.
-pub(crate) async fn greet<W: World>(
-    world: &W,
-    address: &Address,
-    key: ClientKey,
-) -> Result<PeerId, NetworkError> {
-    let peer = world.connect(address).await?;
-    say_hello(world, peer, key).await.map(|()| peer)
-}
+    /// The connections that exist or are being made, for those who make them.
+    pub(super) fn connections(&self) -> &ConnectionTable {
+        &self.connections
+    }
 
-pub(crate) async fn say_hello<W: World>(
-    world: &W,
-    peer: PeerId,
-    key: ClientKey,
-) -> Result<(), NetworkError> {
-    let hello = wire::encode(&Message::Hello { version: PROTOCOL_VERSION, key });
-    world.send(peer, world::Message::new(hello)).await
-}
+    /// Returns the connection to a server, or the fault for which there will be none. `None` while
+    /// neither is known.
+    pub(super) fn connection(&self, server: ServerId) -> Option<Result<PeerId, Fault>> {
+        let peer = self.connections.peer(server).map(Ok);
+        peer.or_else(|| self.calls.why_left(server).map(Err))
+    }
 
-/// Withdraws a memory when a transfer is dropped before its end. Forgotten where the withdrawal is
-/// waited for.
-pub(crate) struct WithdrawnOnDrop<'a, W: World> {
-    pub(crate) world: &'a W,
-    pub(crate) region: RegionId,
-}
+    /// Registers a call before its request is sent. Fails when the server is known to be gone.
+    pub(super) fn begin_call(&self, server: ServerId) -> Result<Call<'_, P>, Fault> {
+        self.calls.begin(server)
+    }
 
-impl<W: World> Drop for WithdrawnOnDrop<'_, W> {
-    fn drop(&mut self) {
-        // It begins at once; nobody waits for its end.
-        drop(self.world.withdraw(self.region));
+    /// Ends a call with its answer. The caller may have given it up.
+    pub(crate) fn answered(&self, id: RequestId, answer: Answer<P>) {
+        self.calls.answered(id, answer);
+    }
+
+    /// Fails all calls to a server that has left or could not be reached, and later ones.
+    pub(crate) fn server_left(&self, server: ServerId, fault: &Fault) {
+        self.calls.server_left(server, fault);
+    }
+
+    /// Fails all calls to a server that has not answered for `waited_ms`, and later ones.
+    pub(super) fn server_stalled(&self, server: ServerId, waited_ms: u64) {
+        self.calls.server_stalled(server, waited_ms);
+    }
+
+    /// Tells if a server is known to have left.
+    pub(crate) fn has_left(&self, server: ServerId) -> bool {
+        self.calls.has_left(server)
+    }
+
+    /// Returns the fault of the first server that is known to have left.
+    pub(crate) fn first_left(&self) -> Option<Fault> {
+        self.calls.first_left()
+    }
+
+    /// Returns the connections to servers that owe an answer.
+    pub(super) fn owing(&self) -> BTreeSet<PeerId> {
+        let servers = self.calls.owing_servers().into_iter();
+        servers.filter_map(|server| self.connections.peer(server)).collect()
+    }
+
+    /// Returns the servers that owe an answer since the last search for them, except `suspects`.
+    pub(super) fn silent_since_last_look(&self, suspects: &BTreeSet<PeerId>) -> Vec<ServerId> {
+        let is_heard = |server: &ServerId| {
+            self.connections.peer(*server).is_some_and(|peer| !suspects.contains(&peer))
+        };
+        let mut silent = self.calls.silent_since_last_look();
+        silent.retain(is_heard);
+        silent
     }
 }

@@ -8,8 +8,8 @@
 //! - A member exposes its memory before it joins, and withdraws it before the call ends.
 //! - A call that fails at one server is cancelled at the others, and ends when all have answered.
 
-use crate::client::connections::servers::WithdrawnOnDrop;
 use crate::client::faults::unexpected;
+use crate::client::memory::WithdrawnOnDrop;
 use crate::client::state::Client;
 use crate::collective::call_to_the_end;
 use policy::{Access, OwnPart};

@@ -2,6 +2,8 @@
 
 mod pages;
 mod pool;
+mod withdrawn;
 
 pub use pages::Page;
 pub use pool::{Buffer, BufferPart, BufferPool};
+pub(crate) use withdrawn::WithdrawnOnDrop;
