@@ -1,37 +1,31 @@
 //! The client library: one process that uses files, alone or in a group.
+//!
+//! | where | what |
+//! |---|---|
+//! | `state.rs` | the client, its state, and the messages that reach it |
+//! | `faults.rs` | faults that a client detects itself |
+//! | `connections/` | the servers, connections to them, requests and their answers |
+//! | `files/` | files by name, and their sizes |
+//! | `groups/` | groups: their calls, counters, locks, and messages among members |
+//! | `memory/` | memory that a client and its servers share |
+//! | `line_cache/` | the cache of a client |
 
-mod cached_sizes;
-mod calls;
-mod catalogue;
-mod connect;
-mod failure_propagation;
+mod connections;
 mod faults;
-mod file_sizes;
-mod group;
-mod limits;
+mod files;
+mod groups;
 mod line_cache;
-mod mailbox;
-mod member_services;
-mod pages;
-mod peer_mesh;
-mod peers;
-mod plans;
-mod pool;
-mod requests;
-mod servers;
+mod memory;
 mod state;
-mod watch;
 
-pub use catalogue::NewFile;
+pub(crate) use connections::Outcome;
 pub(crate) use faults::unexpected;
-pub use group::Group;
+pub use files::NewFile;
+pub use groups::{
+    CollectivePlan, Group, PeerCall, PeerMesh, PeerTurn, Peers, PlannedTransfer, RangeLock,
+    SharedMemory,
+};
 pub use line_cache::CacheCounts;
-pub use member_services::RangeLock;
-pub use pages::Page;
-pub use peer_mesh::{PeerMesh, SharedMemory};
-pub use peers::{PeerCall, PeerTurn, Peers};
-pub use plans::{CollectivePlan, PlannedTransfer};
-pub use pool::{Buffer, BufferPart, BufferPool};
-pub(crate) use requests::Outcome;
-pub(crate) use servers::WithdrawnOnDrop;
+pub(crate) use memory::WithdrawnOnDrop;
+pub use memory::{Buffer, BufferPart, BufferPool, Page};
 pub use state::Client;

@@ -1,11 +1,12 @@
 //! A client, its state, and the messages that reach it.
 
-use super::cached_sizes::Sizes;
-use super::calls::{Answer, Calls};
+use super::connections::calls::Answer;
+use super::connections::connection_table::greet;
+use super::connections::servers::Servers;
 use super::faults::server_left;
+use super::files::cached_sizes::Sizes;
+use super::groups::mailbox::Mailbox;
 use super::line_cache::LineCache;
-use super::mailbox::Mailbox;
-use super::servers::{Servers, greet};
 use crate::Costs;
 use futures_util::future::{Either, join_all, select};
 use std::cell::RefCell;
@@ -21,17 +22,17 @@ use world::{Address, Incoming, Scope, World};
 /// one closes the connections.
 pub struct Client<W: World>(pub(super) Rc<State<W>>);
 
+/// State of a client: its parts, and the tasks that end with it.
 pub(super) struct State<W: World> {
-    pub(super) world: W,
-    pub(super) key: ClientKey,
-    pub(super) costs: Costs,
-    pub(super) servers: Servers,
-    pub(super) calls: Calls<W::Payload>,
-    pub(super) mailbox: Mailbox,
-    pub(super) sizes: Sizes,
+    world: W,
+    key: ClientKey,
+    costs: Costs,
+    servers: Servers<W::Payload>,
+    mailbox: Mailbox,
+    sizes: Sizes,
     /// Cache for reads and writes of this client alone.
-    pub(super) line_cache: RefCell<Option<Rc<LineCache<W>>>>,
-    pub(super) listening: Scope<W, Infallible>,
+    line_cache: RefCell<Option<Rc<LineCache<W>>>>,
+    tasks: Scope<W, Infallible>,
 }
 
 impl<W: World> Drop for State<W> {
@@ -105,7 +106,7 @@ impl<W: World> Client<W> {
         let client = Self::of(world, key, servers, costs);
         for (server, greeted) in (0..).map(ServerId).zip(greeted) {
             if let Err(error) = greeted {
-                client.0.calls.server_left(server, &server_left(server, &error));
+                client.0.servers.server_left(server, &server_left(server, &error));
             }
         }
         client
@@ -123,22 +124,21 @@ impl<W: World> Client<W> {
         Self::of(world, key, Servers::new(servers.into(), &[]), costs)
     }
 
-    fn of(world: W, key: ClientKey, servers: Servers, costs: Costs) -> Self {
+    fn of(world: W, key: ClientKey, servers: Servers<W::Payload>, costs: Costs) -> Self {
         debug!(servers = servers.count(), "this client begins to use the servers");
         let state = Rc::new(State {
-            listening: Scope::new(world.clone()),
+            tasks: Scope::new(world.clone()),
             world: world.clone(),
             key,
             costs,
             servers,
-            calls: Calls::default(),
             mailbox: Mailbox::default(),
             sizes: Sizes::default(),
             line_cache: RefCell::default(),
         });
         // The listener must not keep the client alive that owns it.
         let listener = Rc::downgrade(&state);
-        state.listening.spawn(async move {
+        state.tasks.spawn(async move {
             listen(world, listener).await;
             Ok(())
         });
@@ -181,6 +181,53 @@ async fn listen<W: World>(world: W, client: Weak<State<W>>) {
 }
 
 impl<W: World> State<W> {
+    pub(super) fn world(&self) -> &W {
+        &self.world
+    }
+
+    pub(super) fn key(&self) -> ClientKey {
+        self.key
+    }
+
+    pub(super) fn costs(&self) -> &Costs {
+        &self.costs
+    }
+
+    /// The servers, and calls to them.
+    pub(super) fn servers(&self) -> &Servers<W::Payload> {
+        &self.servers
+    }
+
+    /// Messages of members of groups.
+    pub(super) fn mailbox(&self) -> &Mailbox {
+        &self.mailbox
+    }
+
+    /// Sizes of the files that this client has open.
+    pub(super) fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    /// The cache of this client, if it has one.
+    pub(super) fn line_cache(&self) -> Option<Rc<LineCache<W>>> {
+        self.line_cache.borrow().clone()
+    }
+
+    /// True if this client has a cache.
+    pub(super) fn has_line_cache(&self) -> bool {
+        self.line_cache.borrow().is_some()
+    }
+
+    /// Begins or ends the use of a cache.
+    pub(super) fn set_line_cache(&self, cache: Option<Rc<LineCache<W>>>) {
+        *self.line_cache.borrow_mut() = cache;
+    }
+
+    /// Starts a task that ends with this client at the latest.
+    pub(super) fn spawn(&self, task: impl Future<Output = Result<(), Infallible>> + 'static) {
+        self.tasks.spawn(task);
+    }
+
     fn accept(self: &Rc<Self>, from: PeerId, header: &[u8], body: Option<W::Payload>) {
         let is_server = || self.servers.number_of(from).is_some();
         if let Some(Frequent::Done(id)) = Frequent::decode(header)
@@ -190,14 +237,14 @@ impl<W: World> State<W> {
                 None => Answer::Done,
                 body => Answer::of(Ok(Reply::Done), body),
             };
-            return self.calls.answered(id, answer);
+            return self.servers.answered(id, answer);
         }
         match wire::decode(header) {
             Ok(Message::Reply { id, result }) if is_server() => {
                 if let Ok(Reply::Line { line, .. }) = result {
                     self.line_arrives(line, body.is_some());
                 }
-                self.calls.answered(id, Answer::of(result, body));
+                self.servers.answered(id, Answer::of(result, body));
             }
             Ok(Message::Group(message)) => {
                 self.propagate_failure(self.mailbox.accept(from, message))
@@ -224,7 +271,7 @@ impl<W: World> State<W> {
     }
 
     pub(super) fn server_left(&self, server: ServerId, fault: &Fault) {
-        self.calls.server_left(server, fault);
+        self.servers.server_left(server, fault);
         self.mailbox.wake();
     }
 }

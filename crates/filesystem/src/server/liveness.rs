@@ -10,7 +10,7 @@
 //! - A member that answers is not named as missing when it may itself wait for one that does not.
 
 use crate::liveness::is_silent;
-use crate::server::clients::probes::BoundedWait;
+use crate::server::groups::Groups;
 use crate::server::state::Server;
 use futures_util::future::join_all;
 use std::collections::BTreeSet;
@@ -26,21 +26,11 @@ const SILENCE_MIN: Duration = Duration::from_ms(10);
 const MISSING_SILENCE_MAX: Duration = Duration::from_ms(4000);
 
 impl<W: World> Server<W> {
-    /// Counts a request of `from` as one whose wait has a time-out of its own.
-    pub(crate) fn bounded_wait(&self, from: PeerId) -> Option<BoundedWait> {
-        let sessions = self.sessions.borrow();
-        sessions.get(from).map(|session| BoundedWait::begin(&session.bounded_waits))
-    }
-
     /// Pings the clients that this server waits for, if a request of `from` may wait for one of
     /// them. Disconnects those that are silent for a time of `silence_ms`.
     pub(crate) async fn probe_clients(self: &Rc<Self>, from: PeerId, silence_ms: u64) -> Reply {
-        let _wait = self.bounded_wait(from);
-        let waits = {
-            let sessions = self.sessions.borrow();
-            sessions.get(from).is_some_and(|own| own.scope.running() > own.bounded_waits.get())
-        };
-        if waits {
+        let _wait = self.clients.bounded_wait(from);
+        if self.clients.waits_unbounded(from) {
             let silence = Duration::from_ms(silence_ms).max(SILENCE_MIN);
             let owing = self.world.awaited_peers().into_iter().filter(|peer| *peer != from);
             join_all(owing.map(|client| self.probe(client, silence))).await;
@@ -48,11 +38,22 @@ impl<W: World> Server<W> {
         Reply::Done
     }
 
+    async fn probe(self: &Rc<Self>, client: PeerId, silence: Duration) {
+        let Some(_probe) = self.clients.begin_probe(client) else { return };
+        if is_silent(&self.world, client, silence).await {
+            self.world.disconnect(client);
+            self.forget(client);
+        }
+    }
+}
+
+impl Groups {
     /// Pings the clients of the members of a group for which others have waited in vain for a time
     /// of `waited`. Returns the members that do not answer or have not registered. When all answer,
     /// returns all.
-    pub(crate) async fn silent_of(
+    pub(crate) async fn silent_of<W: World>(
         &self,
+        world: &W,
         group: Option<u64>,
         missing: Vec<ClientId>,
         waited: Duration,
@@ -60,11 +61,11 @@ impl<W: World> Server<W> {
         let Some(group) = group else { return missing };
         let half = Duration::from_ns(waited.as_ns() / 2);
         let silence = half.clamp(SILENCE_MIN, MISSING_SILENCE_MAX);
-        let clients = self.groups.joiners_of(group, &missing);
+        let clients = self.joiners_of(group, &missing);
         let distinct: BTreeSet<PeerId> = clients.iter().flatten().copied().collect();
         let pings = distinct
             .into_iter()
-            .map(async |client| is_silent(&self.world, client, silence).await.then_some(client));
+            .map(async |client| is_silent(world, client, silence).await.then_some(client));
         let silent: BTreeSet<PeerId> = join_all(pings).await.into_iter().flatten().collect();
         let is_heard = |client: &PeerId| !silent.contains(client);
         let members = missing.iter().zip(clients);
@@ -72,14 +73,6 @@ impl<W: World> Server<W> {
         match unheard.map(|(member, _)| *member).collect::<Vec<_>>() {
             none if none.is_empty() => missing,
             some => some,
-        }
-    }
-
-    async fn probe(self: &Rc<Self>, client: PeerId, silence: Duration) {
-        let Some(_probe) = self.probes.begin(client) else { return };
-        if is_silent(&self.world, client, silence).await {
-            self.world.disconnect(client);
-            self.forget(client);
         }
     }
 }

@@ -4,13 +4,14 @@
 //! |---|---|
 //! | `config.rs` | parameters of a server |
 //! | `service.rs` | its life: load, listen, start requests, write back, end |
-//! | `state.rs` | its state and what all requests use |
+//! | `state.rs` | its parts, and what all requests use |
+//! | `counters.rs`, `stop.rs` | what its status counts, and its end |
 //! | `requests.rs`, `answer.rs`, `faults.rs` | one request and its answer |
 //! | `liveness.rs` | pings of clients that others wait for |
 //! | `groups/` | groups of clients: their calls, counters and locks |
 //! | `client_caches/` | caches at clients: copies of lines, cooperation |
-//! | `clients/` | sessions of clients |
-//! | `files/` | open files, their sizes, failures of write-behind |
+//! | `clients/` | connected clients and their sessions |
+//! | `files/` | open files, their sizes and disks, failures of write-behind |
 //! | `transfers/` | active transfers and the memory that they use |
 //! | `block_cache/` | the cache and the locks of blocks |
 //! | `catalogue/` | names, sizes and places of all files; on server 0 |
@@ -25,6 +26,7 @@ mod catalogue;
 pub(crate) mod client_caches;
 mod clients;
 mod config;
+mod counters;
 pub(crate) mod faults;
 pub(crate) mod files;
 mod groups;
@@ -32,6 +34,7 @@ mod liveness;
 mod requests;
 mod service;
 mod state;
+mod stop;
 pub(crate) mod transfers;
 
 pub use config::ServerConfig;

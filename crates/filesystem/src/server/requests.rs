@@ -5,26 +5,19 @@ use crate::collective::caching;
 use crate::scale::{frequent_header, rare};
 use crate::server::answer::Answer;
 use crate::server::catalogue::Catalogue;
-use crate::server::faults::disk_fault;
 use crate::server::state::Server;
 use crate::server::transfers::answer_pools::Source;
-use crate::server::transfers::buffer_pool::TransferBufferPool;
 use crate::server::transfers::write_budget::WritePermit;
 use futures_util::FutureExt;
-use futures_util::future::{Either, select, try_join_all};
 use std::convert::Infallible;
-use std::pin::pin;
 use std::rc::Rc;
 use tracing::debug;
-use units::{Duration, FileId, PeerId};
+use units::{FileId, PeerId};
 use wire::{
     Fault, Frequent, Message, ReadRequest, Reply, RequestId, ServerRequest, ServerStatus,
     WriteRequest,
 };
-use world::{Disk, NetworkError, Payload, Place, World};
-
-/// Maximum time that a disk may take to report its space. After it the last report counts.
-const SPACE_TIMEOUT: Duration = Duration::from_ms(1000);
+use world::{NetworkError, Payload, Place, World};
 
 /// Size up to which the data of an answer is not counted, in bytes. The number of requests of a
 /// client is limited.
@@ -68,7 +61,7 @@ impl<W: World> Server<W> {
     ) -> Result<(), Infallible> {
         let bytes = request.length.min(self.config.cache_bytes);
         let source = self.source_of(request.file, request.block);
-        let held = self.answers.take(&self.world, source, bytes).await;
+        let held = self.memory.answers().take(&self.world, source, bytes).await;
         let (payload, cost) = match caching::server::read(&self, request).await {
             Ok(read) => read,
             Err(fault) => {
@@ -77,7 +70,7 @@ impl<W: World> Server<W> {
             }
         };
         let sending = self.world.send_after(cost, from, placed(id, request, payload));
-        let sent = self.answers.send((from, source), bytes, sending).await;
+        let sent = self.memory.answers().send((from, source), bytes, sending).await;
         drop(held);
         if let Err(error @ NetworkError::TooLarge { .. }) = sent {
             return rare(self.refuse((from, id), too_large(&error))).await;
@@ -117,9 +110,9 @@ impl<W: World> Server<W> {
             self.send_reply(call, serving.await).await;
             return Ok(());
         };
-        let _held = self.answers.take(&self.world, source, bytes).await;
+        let _held = self.memory.answers().take(&self.world, source, bytes).await;
         let sending = self.send_reply(call, serving.await).map(Ok);
-        self.answers.send((call.0, source), bytes, sending).await
+        self.memory.answers().send((call.0, source), bytes, sending).await
     }
 
     /// Answers a request for the server as a whole.
@@ -132,8 +125,7 @@ impl<W: World> Server<W> {
         let stops = request == ServerRequest::Stop && outcome.is_ok();
         self.send_reply(call, outcome).await;
         if stops {
-            self.stopping.set(true);
-            self.stop.notify();
+            self.stop.request();
         }
         Ok(())
     }
@@ -205,23 +197,14 @@ impl<W: World> Server<W> {
     }
 
     async fn status(&self) -> Result<Answer<W::Payload>, Fault> {
-        let spaces = self.world.disks().iter().zip(&self.spaces);
-        let disks = try_join_all(spaces.map(async |(disk, last)| {
-            let limit = self.world.sleep(SPACE_TIMEOUT);
-            if let Either::Left((space, _)) = select(pin!(disk.space()), pin!(limit)).await {
-                let space = space.map_err(|error| disk_fault(self.config.id, &error))?;
-                last.set((space.capacity_bytes, space.free_bytes));
-            }
-            Ok(last.get())
-        }));
-        let disks = disks.await?;
+        let disks = self.disks.spaces().await?;
         let status = ServerStatus {
-            clients: self.sessions.borrow().count() as u32,
-            requests: self.counters.requests.get(),
-            bytes_moved: self.counters.bytes_moved.get(),
+            clients: self.clients.count() as u32,
+            requests: self.counters.requests(),
+            bytes_moved: self.counters.bytes_moved(),
             cache_bytes: self.cache.bytes(),
             dirty_bytes: self.cache.dirty_bytes(),
-            collective_bytes: self.buffer_pools.iter().map(TransferBufferPool::held_bytes).sum(),
+            collective_bytes: self.memory.buffer_bytes(),
             disks,
             files: self.catalogue.as_ref().map_or_else(Vec::new, Catalogue::files),
         };

@@ -6,41 +6,30 @@
 //! - A request is answered exactly once, or its client has left.
 //! - No message makes the server panic.
 
-use crate::scale::start;
 use crate::server::block_cache::BlockCache;
-use crate::server::block_cache::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
 use crate::server::client_caches::ClientCaches;
-use crate::server::clients::departed_keys::DepartedKeys;
-use crate::server::clients::probes::Probes;
+use crate::server::clients::connected::Clients;
 use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
+use crate::server::counters::Counters;
+use crate::server::files::file_disks::FileDisks;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_files::OpenFiles;
+use crate::server::files::write_failures::WriteFailures;
 use crate::server::groups::Groups;
-use crate::server::state::{Counters, Server};
+use crate::server::state::Server;
+use crate::server::stop::Stop;
 use crate::server::transfers::active_transfers::{ActiveTransfers, TransferKey};
-use crate::server::transfers::answer_pools::AnswerPools;
-use crate::server::transfers::buffer_pool::TransferBufferPool;
-use crate::server::transfers::request_budget::RequestBudget;
-use crate::server::transfers::transfer_watchdog::TransferWatchdog;
-use crate::server::transfers::write_budget::WriteBudget;
-use crate::signal::Signal;
+use crate::server::transfers::memory::TransferMemory;
 use futures_util::FutureExt;
 use futures_util::future::{join, select};
-use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::rc::Rc;
 use tracing::debug;
-use units::{DiskId, MIB, PeerId, ServerId};
+use units::{PeerId, ServerId};
 use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId, WriteRequest};
 use world::{Incoming, Payload, Scope, World};
-
-/// Maximum number of active requests of one client.
-pub(crate) const REQUESTS_PER_CLIENT_MAX: usize = 4096;
-
-/// Bytes that all active requests may have, however small the buffers are.
-const REQUEST_BYTES_MIN: u64 = 256 * MIB;
 
 /// Serves until a client asks to stop or `stop_requested` ends. Everything is written back when it
 /// returns. Calls `is_ready` when the server is ready to serve.
@@ -58,7 +47,7 @@ pub async fn serve<W: World>(
     is_ready();
     let server = build_server(world, config, kept_sizes, catalogue);
     let listening = std::pin::pin!(join(listen(&server), disconnect_stalled(&server)));
-    let stopped = std::pin::pin!(server.stop.until(|| server.stopping.get().then_some(())));
+    let stopped = std::pin::pin!(server.stop.until_requested());
     let stop_requested = std::pin::pin!(stop_requested);
     select(listening, select(stopped, stop_requested)).await;
     finish(&server).await
@@ -71,56 +60,39 @@ fn build_server<W: World>(
     kept_sizes: KeptSizes<W>,
     catalogue: Option<Catalogue<W>>,
 ) -> Rc<Server<W>> {
-    let locks = Rc::new(BlockLocks::default());
-    let watchdog = Rc::new(TransferWatchdog::new(config.buffer_bytes < u64::MAX));
-    let cache = {
-        let (locks, watchdog) = (Rc::clone(&locks), Rc::clone(&watchdog));
-        BlockCache::new(world.clone(), &config, locks, watchdog)
-    };
-    let buffer_pool = |disk| {
-        let bytes_max = config.buffer_bytes / (world.disks().len() as u64).max(1);
-        TransferBufferPool::new(
-            disk,
-            bytes_max,
-            u64::from(config.buffers_per_disk),
-            Rc::clone(&watchdog),
-        )
-    };
-    let spaces = world.disks().iter().map(|_| Cell::default()).collect();
+    let memory = TransferMemory::new(&config, world.disks().len());
+    let write_failures = Rc::new(WriteFailures::default());
+    let cache = BlockCache::new(
+        world.clone(),
+        &config,
+        Rc::clone(memory.watchdog()),
+        Rc::clone(&write_failures),
+    );
     Rc::new(Server {
         cache,
+        disks: FileDisks::new(world.clone(), config.id, Rc::clone(&write_failures)),
+        write_failures,
         changes: Scope::new(world.clone()),
         collectives: Scope::new(world.clone()),
-        buffer_pools: (0..world.disks().len() as u32).map(DiskId).map(buffer_pool).collect(),
-        answers: AnswerPools::new(world.disks().len(), config.buffer_bytes, &watchdog),
-        request_budget: RequestBudget::new(config.buffer_bytes.max(REQUEST_BYTES_MIN)),
-        write_budget: Rc::new(WriteBudget::new(config.buffer_bytes)),
-        watchdog,
         world,
         config,
-        locks,
         files: OpenFiles::default(),
         kept_sizes,
         catalogue,
-        sessions: RefCell::default(),
-        peers: RefCell::default(),
-        departed: DepartedKeys::default(),
-        greeted: Signal::default(),
+        clients: Clients::default(),
         client_caches: ClientCaches::default(),
         counters: Counters::default(),
-        spaces,
+        memory,
         active_transfers: ActiveTransfers::default(),
         groups: Groups::default(),
-        probes: Probes::default(),
-        stopping: Cell::new(false),
-        stop: Signal::default(),
+        stop: Stop::default(),
     })
 }
 
 /// Disconnects all clients, finishes the changes of the catalogue and writes everything back.
 async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
     // Dropping the sessions ends their active requests.
-    let sessions = std::mem::take(&mut *server.sessions.borrow_mut());
+    let sessions = server.clients.take_all();
     server.collectives.cancel();
     for (peer, _) in sessions.iter() {
         server.world.disconnect(peer);
@@ -133,7 +105,7 @@ async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
     }
     let mut stored = server.cache.write_back_all().await;
     for file in server.files.all() {
-        server.give_time_to_disks(&file).await;
+        server.disks.set_time(&file).await;
     }
     // After the data that must not be lost.
     for file in server.files.all_nameless() {
@@ -159,7 +131,7 @@ async fn listen<W: World>(server: &Rc<Server<W>>) {
 /// Disconnects clients that stall while others wait for their memory.
 async fn disconnect_stalled<W: World>(server: &Rc<Server<W>>) {
     loop {
-        let peer = server.watchdog.next_to_disconnect().await;
+        let peer = server.memory.watchdog().next_to_disconnect().await;
         server.world.disconnect(peer);
         server.forget(peer);
     }
@@ -192,17 +164,11 @@ impl<W: World> Server<W> {
     /// Opens the session of a client. A client of another version gets the fault with its first
     /// answer.
     fn greet(&self, from: PeerId, version: u16, key: ClientKey) -> bool {
-        let mut sessions = self.sessions.borrow_mut();
-        let mut peers = self.peers.borrow_mut();
-        if peers.contains_key(&key) || sessions.contains(from) {
-            return false;
+        let is_new = self.clients.greet(from, Session::new(self.world.clone(), key, version));
+        if is_new {
+            debug!(client = from.0, "a client has connected");
         }
-        peers.insert(key, from);
-        sessions.insert(from, Box::new(Session::new(self.world.clone(), key, version)));
-        drop((sessions, peers));
-        debug!(client = from.0, "a client has connected");
-        self.greeted.notify();
-        true
+        is_new
     }
 
     /// Starts a request of `bytes` bytes in the scope of its client, unless the client speaks
@@ -213,29 +179,28 @@ impl<W: World> Server<W> {
         bytes: u64,
         answer: impl FnOnce(Rc<Self>) -> F,
     ) -> bool {
-        let sessions = self.sessions.borrow();
-        let Some(session) = sessions.get(from) else { return false };
-        if session.scope.running() >= REQUESTS_PER_CLIENT_MAX {
-            return false;
-        }
-        self.counters.requests.set(self.counters.requests.get() + 1);
-        let server = Rc::clone(self);
-        match (session.check_version(), self.request_budget.hold(from, bytes)) {
-            (Ok(()), None) => start(&session.scope, || answer(server)),
-            (Ok(()), Some(held)) => {
-                start(&session.scope, || {
-                    answer(server).map(move |done| {
-                        drop(held);
-                        done
-                    })
-                });
-                if let Some(client) = self.request_budget.exceeded_by() {
-                    self.watchdog.disconnect(client);
-                }
+        let begun = self.clients.with(from, |session| {
+            if session.is_full() {
+                return false;
             }
-            (Err(refused), _) => start(&session.scope, || server.refuse((from, id), refused)),
-        }
-        true
+            self.counters.count_request();
+            let server = Rc::clone(self);
+            match (session.check_version(), self.memory.hold_request(from, bytes)) {
+                (Ok(()), None) => session.start(|| answer(server)),
+                (Ok(()), Some(held)) => {
+                    session.start(|| {
+                        answer(server).map(move |done| {
+                            drop(held);
+                            done
+                        })
+                    });
+                    self.memory.bound_requests();
+                }
+                (Err(refused), _) => session.start(|| server.refuse((from, id), refused)),
+            }
+            true
+        });
+        begun.unwrap_or(false)
     }
 
     /// Starts a write request, and keeps its data if the budget permits.
@@ -245,7 +210,7 @@ impl<W: World> Server<W> {
         request: WriteRequest,
         body: Option<W::Payload>,
     ) -> bool {
-        match self.write_budget.keep(body.as_ref().map_or(0, Payload::length)) {
+        match self.memory.keep_written(body.as_ref().map_or(0, Payload::length)) {
             Some(permit) => {
                 self.begin(call, 0, |server| server.answer_write(call, request, body, permit))
             }
@@ -293,12 +258,9 @@ impl<W: World> Server<W> {
     /// Ends the session of a client that has left: its requests end, its buffers are freed, its
     /// collectives fail.
     pub(crate) fn forget(self: &Rc<Self>, peer: PeerId) {
-        let session = self.sessions.borrow_mut().remove(peer);
-        if let Some(session) = session {
+        if let Some(session) = self.clients.depart(peer) {
             debug!(client = peer.0, "a client has left");
-            self.peers.borrow_mut().remove(&session.key);
-            self.departed.add(session.key);
-            let closed = self.files.close_all(&session.open);
+            let closed = self.files.close_all(session.files());
             // Ends the client's active requests.
             drop(session);
             self.end_client_cache(peer);

@@ -1,84 +1,51 @@
 //! State of a server, and operations that all requests use.
 
-use crate::scale::Table;
 use crate::server::block_cache::BlockCache;
-use crate::server::block_cache::block_locks::BlockLocks;
 use crate::server::catalogue::Catalogue;
 use crate::server::client_caches::{ClientCaches, UncachedUse};
-use crate::server::clients::departed_keys::DepartedKeys;
-use crate::server::clients::probes::Probes;
-use crate::server::clients::session::Session;
+use crate::server::clients::connected::Clients;
 use crate::server::config::ServerConfig;
+use crate::server::counters::Counters;
+use crate::server::files::file_disks::FileDisks;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::open_files::OpenFiles;
+use crate::server::files::write_failures::WriteFailures;
 use crate::server::groups::Groups;
+use crate::server::stop::Stop;
 use crate::server::transfers::active_transfers::ActiveTransfers;
-use crate::server::transfers::answer_pools::AnswerPools;
-use crate::server::transfers::buffer_pool::TransferBufferPool;
-use crate::server::transfers::request_budget::RequestBudget;
-use crate::server::transfers::transfer_watchdog::TransferWatchdog;
-use crate::server::transfers::write_budget::WriteBudget;
-use crate::signal::Signal;
-use futures_util::future::join_all;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use crate::server::transfers::memory::TransferMemory;
 use std::convert::Infallible;
 use std::rc::Rc;
-use units::{FileId, PeerId, ServerId};
-use wire::{ClientKey, Fault};
-use world::{Disk, Scope, World};
+use units::{FileId, ServerId};
+use wire::Fault;
+use world::{Scope, World};
 
-/// State of a server.
+/// A server: its parts, each with state of its own.
 pub(crate) struct Server<W: World> {
     pub(crate) world: W,
     pub(crate) config: ServerConfig,
-    pub(crate) cache: Rc<BlockCache<W>>,
-    pub(crate) locks: Rc<BlockLocks>,
+    pub(crate) cache: BlockCache<W>,
+    /// Failures of write-behind.
+    pub(crate) write_failures: Rc<WriteFailures>,
     pub(crate) files: OpenFiles,
     pub(crate) kept_sizes: KeptSizes<W>,
+    pub(crate) disks: FileDisks<W>,
     pub(crate) catalogue: Option<Catalogue<W>>,
-    /// Sessions of connected clients.
-    pub(crate) sessions: RefCell<Table<PeerId, Box<Session<W>>>>,
-    /// Connection of each client, by its key.
-    pub(super) peers: RefCell<BTreeMap<ClientKey, PeerId>>,
-    pub(crate) departed: DepartedKeys,
-    /// Notified when a client has sent its greeting.
-    pub(crate) greeted: Signal,
+    pub(crate) clients: Clients<W>,
     /// Caches at clients.
     pub(crate) client_caches: ClientCaches<W>,
     /// Active changes of the catalogue. They run to their end even when their client leaves.
     pub(crate) changes: Scope<W, Infallible>,
     pub(crate) counters: Counters,
-    /// Capacity and free space of each disk in bytes, as last reported.
-    pub(crate) spaces: Box<[Cell<(u64, u64)>]>,
-    /// Buffers of active transfers, by disk.
-    pub(crate) buffer_pools: Box<[TransferBufferPool]>,
-    /// Data of answers, from before it is read until the client has it.
-    pub(crate) answers: AnswerPools,
-    /// Budget of the bytes of large requests.
-    pub(crate) request_budget: Rc<RequestBudget>,
-    /// Budget of data that came with write requests.
-    pub(crate) write_budget: Rc<WriteBudget>,
-    /// Watchdog of transfers between these buffers, or the cache, and clients.
-    pub(crate) watchdog: Rc<TransferWatchdog>,
+    pub(crate) memory: TransferMemory,
     /// Active collectives and parts of single clients.
     pub(crate) active_transfers: ActiveTransfers,
     /// Groups of clients, and their calls.
     pub(crate) groups: Groups,
     /// Active collectives of groups.
     pub(crate) collectives: Scope<W, Infallible>,
-    /// Clients that are being pinged.
-    pub(crate) probes: Probes,
-    pub(crate) stopping: Cell<bool>,
-    pub(crate) stop: Signal,
-}
-
-/// Counters of a server.
-#[derive(Default)]
-pub(crate) struct Counters {
-    pub(crate) requests: Cell<u64>,
-    pub(crate) bytes_moved: Cell<u64>,
+    pub(crate) stop: Stop,
 }
 
 impl<W: World> Server<W> {
@@ -105,18 +72,8 @@ impl<W: World> Server<W> {
     pub(crate) fn forget_unused(&self, file: FileId) {
         if let Some(file) = self.files.forget_unused(file) {
             // It takes effect at once.
-            drop(self.give_time_to_disks(&file));
+            drop(self.disks.set_time(&file));
         }
-    }
-
-    /// Gives the disks the time of a file that was changed. Returns the end of that.
-    pub(crate) fn give_time_to_disks(&self, file: &OpenFile) -> impl Future + '_ {
-        let modified = file.modified_since_open();
-        let set = modified.into_iter().flat_map(|modified| {
-            let disks = self.disks_with_blocks(file);
-            disks.map(move |(_, disk)| disk.set_modified(file.file, modified))
-        });
-        join_all(set.collect::<Vec<_>>())
     }
 
     /// Begins to change a file other than through a cache of a client.
@@ -146,21 +103,11 @@ impl<W: World> Server<W> {
         if self.config.read_only { Err(Fault::ReadOnly) } else { Ok(()) }
     }
 
-    /// Returns the connection of the client with this key.
-    pub(crate) fn peer_of(&self, key: ClientKey) -> Option<PeerId> {
-        self.peers.borrow().get(&key).copied()
-    }
-
     /// Returns the number of this server among the servers of a file.
     pub(crate) fn place_in(&self, file: &OpenFile) -> Result<ServerId, Fault> {
         file.place_of(self.config.id).ok_or_else(|| Fault::BadRequest {
             cause: format!("{:?} has no blocks on {}", file.name(), self.config.id),
         })
-    }
-
-    /// Tells if a client is connected.
-    pub(crate) fn is_here(&self, peer: PeerId) -> bool {
-        self.sessions.borrow().contains(peer)
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) const LINES_AT_ONCE_MAX: usize = 16;
 const LEAVING_MAX: usize = 64;
 
 /// Cache of one client.
-pub(in crate::client) struct LineCache<W: World> {
+pub(crate) struct LineCache<W: World> {
     pub(super) spec: ClientCacheSpec,
     pub(super) line_bytes: u64,
     /// Secret by which lines of other clients are recognized.

@@ -1,7 +1,7 @@
 //! Commands of servers to a client's cache, and lines that other clients send.
 
 use super::cache::{Expected, Held, Leaving, LineCache};
-use crate::client::calls::Answer;
+use crate::client::connections::calls::Answer;
 use crate::client::line_cache::cache::Lines;
 use crate::client::state::{Client, State};
 use futures_util::future::{Either, select};
@@ -20,20 +20,15 @@ const EXPECTED_MAX: usize = 1024;
 const SEND_TIMEOUT: Duration = Duration::from_ms(10_000);
 
 impl<W: World> State<W> {
-    /// True if this client has a cache.
-    pub(in crate::client) fn has_line_cache(&self) -> bool {
-        self.line_cache.borrow().is_some()
-    }
-
     /// Carries out a command of a server.
-    pub(in crate::client) fn cache_command(
+    pub(crate) fn cache_command(
         self: &Rc<Self>,
         from: PeerId,
         command: CacheCommand,
         body: Option<W::Payload>,
     ) {
-        let cache = self.line_cache.borrow().clone();
-        let (Some(cache), Some(server)) = (cache, self.servers.number_of(from)) else { return };
+        let (cache, server) = (self.line_cache(), self.servers().number_of(from));
+        let (Some(cache), Some(server)) = (cache, server) else { return };
         match command {
             CacheCommand::Send { number, line, reader, moves } => {
                 match cache.line_to_send(key_of(line), moves) {
@@ -65,20 +60,15 @@ impl<W: World> State<W> {
     }
 
     /// Accepts a line that another client sent. Returns false if it has no right to.
-    pub(in crate::client) fn accept_line(
-        self: &Rc<Self>,
-        sent: SentLine,
-        body: Option<W::Payload>,
-    ) -> bool {
-        let cache = self.line_cache.borrow().clone();
-        let (Some(cache), Some(line)) = (cache, body) else { return false };
+    pub(crate) fn accept_line(self: &Rc<Self>, sent: SentLine, body: Option<W::Payload>) -> bool {
+        let (Some(cache), Some(line)) = (self.line_cache(), body) else { return false };
         match sent {
             SentLine::Requested { ticket, id, line: name, is_last_copy }
                 if ticket == cache.ticket =>
             {
                 cache.counts.borrow_mut().from_clients += 1;
                 let reply = Reply::Line { line: name, is_last_copy };
-                self.calls.answered(id, Answer::of(Ok(reply), Some(line)));
+                self.servers().answered(id, Answer::of(Ok(reply), Some(line)));
                 true
             }
             SentLine::Evicted { ticket, number, line: name } if ticket == cache.ticket => {
@@ -91,8 +81,8 @@ impl<W: World> State<W> {
 
     /// Notes that a server has sent a line. Earlier commands, about older copies of the line, do
     /// not concern this one.
-    pub(in crate::client) fn line_arrives(&self, line: LineName, has_data: bool) {
-        let Some(cache) = self.line_cache.borrow().clone() else { return };
+    pub(crate) fn line_arrives(&self, line: LineName, has_data: bool) {
+        let Some(cache) = self.line_cache() else { return };
         cache.counts.borrow_mut().from_servers += u64::from(has_data);
         if let Some(is_stale) = cache.lines.borrow_mut().pending.get_mut(&key_of(line)) {
             *is_stale = false;
@@ -100,8 +90,8 @@ impl<W: World> State<W> {
     }
 
     /// Notes that a client has left, which may have been about to send a line.
-    pub(in crate::client) fn cache_peer_left(&self, peer: PeerId) {
-        let Some(cache) = self.line_cache.borrow().clone() else { return };
+    pub(crate) fn cache_peer_left(&self, peer: PeerId) {
+        let Some(cache) = self.line_cache() else { return };
         cache.peers.borrow_mut().retain(|_, known| *known != peer);
         cache.departures.set(cache.departures.get() + 1);
         cache.departed.notify();
@@ -117,8 +107,9 @@ impl<W: World> State<W> {
         line: W::Payload,
     ) {
         cache.counts.borrow_mut().sent += 1;
-        let (cache, world, lookup) = (Rc::clone(cache), self.world.clone(), self.costs.cache_read);
-        self.listening.spawn(async move {
+        let (cache, world, lookup) =
+            (Rc::clone(cache), self.world().clone(), self.costs().cache_read);
+        self.spawn(async move {
             world.compute(lookup).await;
             let LineReader { address, ticket, id } = reader;
             let sent = SentLine::Requested { ticket, id, line: name, is_last_copy: moves };
@@ -144,8 +135,8 @@ impl<W: World> State<W> {
         was_there: bool,
         line: Option<W::Payload>,
     ) {
-        let world = self.world.clone();
-        self.listening.spawn(async move {
+        let world = self.world().clone();
+        self.spawn(async move {
             send_answer(&world, from, number, was_there, line).await;
             Ok(())
         });

@@ -30,12 +30,12 @@ impl<W: World> Client<W> {
         if line_bytes == 0 || line_bytes > LINE_BYTES_MAX {
             return bad(format!("a block of a client's cache cannot have {line_bytes} bytes"));
         }
-        if self.0.line_cache.borrow().is_some() {
+        if self.0.has_line_cache() {
             return bad("this client has a cache already".to_owned());
         }
         let ticket = self.world().random();
         let cache = Rc::new(LineCache::new(*spec, line_bytes, ticket));
-        *self.0.line_cache.borrow_mut() = Some(cache);
+        self.0.set_line_cache(Some(cache));
         let servers = self.servers();
         let registration = CacheRegistration {
             line_bytes,
@@ -59,23 +59,24 @@ impl<W: World> Client<W> {
             let withdraw = CacheRequest::Withdraw;
             // A server that has left has forgotten the cache.
             let _ = self.call_each_server(servers(), withdraw).await;
-            *self.0.line_cache.borrow_mut() = None;
+            self.0.set_line_cache(None);
         }
         registered.map(|_| ())
     }
 
     /// Returns the counts of this client's cache; none without a cache.
     pub fn cache_counts(&self) -> Option<CacheCounts> {
-        self.0.line_cache.borrow().as_ref().map(|cache| *cache.counts.borrow())
+        self.0.line_cache().map(|cache| *cache.counts.borrow())
     }
 
     /// True if this client uses a cache.
     pub(crate) fn has_cache(&self) -> bool {
-        self.0.line_cache.borrow().is_some()
+        self.0.has_line_cache()
     }
 
     pub(super) fn line_cache(&self) -> Result<Rc<LineCache<W>>, Fault> {
-        let cache = self.0.line_cache.borrow().clone();
-        cache.ok_or_else(|| Fault::BadRequest { cause: "this client has no cache".to_owned() })
+        self.0
+            .line_cache()
+            .ok_or_else(|| Fault::BadRequest { cause: "this client has no cache".to_owned() })
     }
 }

@@ -58,7 +58,7 @@ impl<W: World> LineCache<W> {
         lines.leaving.insert(key, evicted);
         // A client that is dropped does not wait for its lines: flush them first.
         let (cache, weak) = (Rc::clone(self), Rc::downgrade(&client.0));
-        client.0.listening.spawn(async move {
+        client.0.spawn(async move {
             let _turn = cache.locks.turn(key).await;
             let Some(client) = weak.upgrade().map(Client) else { return Ok(()) };
             let evicted = cache.evict(&client, key).await;

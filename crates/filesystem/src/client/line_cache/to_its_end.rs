@@ -14,7 +14,7 @@ pub(super) async fn run_to_its_end<W: World, R: 'static>(
 ) -> R {
     let ended = Rc::new((RefCell::new(None), Signal::default()));
     let shared = Rc::clone(&ended);
-    client.0.listening.spawn(async move {
+    client.0.spawn(async move {
         let result = work.await;
         *shared.0.borrow_mut() = Some(result);
         shared.1.notify();

@@ -6,7 +6,6 @@ use crate::server::answer::Answer;
 use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
 use crate::server::transfers::answer_pools::LARGE_ANSWER_BYTES;
-use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{ByteRange, Duration, FileId, PeerId, PieceRun, Run};
@@ -60,17 +59,17 @@ pub(crate) async fn read<W: World>(
     let file = server.files.get(request.file)?;
     let range = check_range(server, &file, request.block, request.offset, request.length)?;
     let cost = server.config.costs.cache_read;
-    if server.cache.has_nothing_to_prefetch(&file, request.block)
+    if server.cache.prefetcher().has_nothing_to_begin(&file, request.block)
         && let Some(payload) = server.cache.read_held(&file, request.block, range)
     {
-        server.count_moved(request.length);
+        server.counters.count_moved(request.length);
         return Ok((payload, cost));
     }
     server.world.compute(cost).await;
-    server.cache.prefetch_before(&file, request.block);
+    server.cache.prefetcher().begin_before(&file, request.block);
     let payload = server.cache.read(&file, request.block, range).await?;
-    server.cache.prefetch_after(&file, request.block);
-    server.count_moved(request.length);
+    server.cache.prefetcher().begin_after(&file, request.block);
+    server.counters.count_moved(request.length);
     Ok((payload, Duration::ZERO))
 }
 
@@ -84,10 +83,10 @@ async fn page<W: World>(
     let length = file.block_length(block);
     check_range(server, &file, block, 0, length)?;
     server.world.compute(server.config.costs.cache_read).await;
-    server.cache.prefetch_before(&file, block);
+    server.cache.prefetcher().begin_before(&file, block);
     let (payload, pin) = server.cache.page(&file, block).await?;
-    server.cache.prefetch_after(&file, block);
-    server.count_moved(length);
+    server.cache.prefetcher().begin_after(&file, block);
+    server.counters.count_moved(length);
     let loan = pin.map(|pin| Rc::new(pin) as Loan);
     Ok(Answer { reply: Reply::Done, data: Some((payload, loan)) })
 }
@@ -106,7 +105,7 @@ pub(crate) async fn write<W: World>(
     let length = body.length();
     check_range(server, &file, request.block, request.offset, length)?;
     server.check_not_cached(&file)?;
-    server.cache.failures.report_to(request.file, from)?;
+    server.write_failures.report_to(request.file, from)?;
     let cost = server.config.costs.cache_write + server.config.costs.copy(length);
     let run = Run::contiguous(request.offset, length);
     let is_written = server.cache.write_held(&file, request.block, run, &body);
@@ -118,7 +117,7 @@ pub(crate) async fn write<W: World>(
     if is_written {
         file.changed_at(server.world.timestamp());
     }
-    server.count_moved(length);
+    server.counters.count_moved(length);
     Ok(if is_written { cost } else { Duration::ZERO })
 }
 
@@ -134,7 +133,7 @@ async fn pull<W: World>(
     let file = server.files.get(file)?;
     check_range(server, &file, block, offset, length)?;
     let _change = server.begin_change(&file)?;
-    server.cache.failures.report_to(file.file, from)?;
+    server.write_failures.report_to(file.file, from)?;
     let _room = server.cache.reserve(&file, block).await?;
     let memory = server.world.memory(length);
     let (stride, memory_offset) = (length, region_offset);
@@ -143,7 +142,7 @@ async fn pull<W: World>(
     let pieces = [piece];
     let get = server.world.get(from, region, &pieces, &memory);
     let at = (from, file.stripe.locate(block).disk);
-    let Some(got) = server.watchdog.watch_retryable(at, length, get).await else {
+    let Some(got) = server.memory.watchdog().watch_retryable(at, length, get).await else {
         // The client does not deliver the data, and others wait for the room.
         return Ok(Reply::NoRoom.into());
     };
@@ -152,7 +151,7 @@ async fn pull<W: World>(
     server.world.compute(costs.cache_write + costs.copy(length)).await;
     let run = Run::contiguous(offset, length);
     server.cache.write(&file, block, &[run], memory.freeze()).await?;
-    server.count_moved(length);
+    server.counters.count_moved(length);
     Ok(Reply::Done.into())
 }
 
@@ -182,7 +181,7 @@ async fn digests<W: World>(
             let at = file.stripe.locate(block);
             let gone = || Fault::BadRequest { cause: format!("this server has no {}", at.disk) };
             let disk = server.world.disks().get(at.disk.0 as usize).ok_or_else(gone)?;
-            let buffers = &server.buffer_pools[at.disk.0 as usize];
+            let buffers = server.memory.buffers(at.disk);
             let _permit = buffers.take(&server.world, length).await;
             let read = disk.read(file.file, file.disk_offset(block), length).await;
             read.map_err(|error| file_fault(server.config.id, &file, at.disk, &error))?
@@ -203,8 +202,8 @@ async fn flush<W: World>(
 ) -> Result<Answer<W::Payload>, Fault> {
     let file = server.files.get(request.file)?;
     server.cache.flush(request.file).await;
-    let synced = if request.sync { server.sync(&file).await } else { Ok(()) };
-    let reported = server.cache.failures.report_to(request.file, from);
+    let synced = if request.sync { server.disks.sync(&file).await } else { Ok(()) };
+    let reported = server.write_failures.report_to(request.file, from);
     synced.and(reported).map(|()| Reply::Done.into())
 }
 
@@ -231,27 +230,4 @@ fn check_range<W: World>(
             file.server_of(block),
         ),
     })
-}
-
-impl<W: World> Server<W> {
-    /// Waits until a file is on stable storage, on all of its disks. A disk that fails may have
-    /// lost data of any client and may not report it again, so every client gets the fault.
-    pub(crate) async fn sync(&self, file: &OpenFile) -> Result<(), Fault> {
-        let mut outcome = Ok(());
-        // On a server without blocks there is only what a cut has already stored.
-        let disks = self.disks_with_blocks(file);
-        let synced = disks.map(async |(number, disk)| (number, disk.sync(file.file).await));
-        for (number, synced) in join_all(synced).await {
-            if let Err(error) = synced {
-                let fault = file_fault(self.config.id, file, number, &error);
-                self.cache.failures.record(file.file, fault.clone());
-                outcome = outcome.and(Err(fault));
-            }
-        }
-        outcome
-    }
-
-    pub(crate) fn count_moved(&self, bytes: u64) {
-        self.counters.bytes_moved.set(self.counters.bytes_moved.get() + bytes);
-    }
 }

@@ -84,7 +84,7 @@ impl DirectedCall {
         // A transfer that failed because a client left reports the departure.
         let outcome = outcome.map_err(|fault| abort_reason().unwrap_or(fault));
         let bytes = collective.moved.get();
-        server.count_moved(bytes);
+        server.counters.count_moved(bytes);
         outcome.map(|()| bytes)
     }
 }
@@ -95,7 +95,7 @@ impl<W: World> Collective<W> {
         let disks = 0..self.file.stripe.disks_per_server;
         try_join_all(disks.map(|disk| self.transfer_disk(DiskId(disk)))).await?;
         if self.parameters.sync && self.parameters.direction == Direction::Write {
-            self.server.sync(&self.file).await?;
+            self.server.disks.sync(&self.file).await?;
         }
         Ok(())
     }
@@ -118,9 +118,8 @@ impl<W: World> Collective<W> {
             let (collective, order) = (Rc::clone(self), Rc::clone(&order));
             let counted = Rc::clone(&counted);
             tasks.spawn(async move {
-                let disk = number.0 as usize;
-                let buffers = &collective.server.buffer_pools[disk];
-                let disk = &collective.server.world.disks()[disk];
+                let buffers = collective.server.memory.buffers(number);
+                let disk = &collective.server.world.disks()[number.0 as usize];
                 loop {
                     let next = order.borrow_mut().next();
                     let Some(block) = next else { return Ok(()) };
@@ -171,7 +170,8 @@ impl<W: World> Collective<W> {
                 self.find_pieces(&share).await;
                 let (peer, region) = self.participants.place_of(share.client).await?;
                 let put = self.server.world.put(peer, region, &share.pieces, data);
-                let moved = self.server.watchdog.watch((peer, on), share.bytes(), put).await;
+                let moved =
+                    self.server.memory.watchdog().watch((peer, on), share.bytes(), put).await;
                 self.count(moved, &share)
             }
         });
@@ -186,7 +186,7 @@ impl<W: World> Collective<W> {
         shares: Vec<Share>,
     ) -> Result<(), Fault> {
         let (range, on) = (self.file.block_range(block), self.file.stripe.locate(block).disk);
-        let _lock = self.server.locks.lock((self.file.file, block)).await;
+        let _lock = self.server.cache.lock(self.file.file, block).await;
         self.server.cache.write_back_and_evict(self.file.file, block).await;
         let memory = if self.covers(&shares, range) {
             self.server.world.memory(range.length())
@@ -200,7 +200,8 @@ impl<W: World> Collective<W> {
                 self.find_pieces(&share).await;
                 let (peer, region) = self.participants.place_of(share.client).await?;
                 let got = self.server.world.get(peer, region, &share.pieces, memory);
-                let moved = self.server.watchdog.watch((peer, on), share.bytes(), got).await;
+                let moved =
+                    self.server.memory.watchdog().watch((peer, on), share.bytes(), got).await;
                 self.count(moved, &share)
             }
         });

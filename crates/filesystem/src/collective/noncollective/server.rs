@@ -62,7 +62,7 @@ pub(crate) async fn serve<W: World>(
     // A transfer that failed because the file is gone reports that.
     let outcome = outcome.map_err(|fault| guard.abort_reason().unwrap_or(fault));
     let bytes = transfer.moved.get();
-    server.count_moved(bytes);
+    server.counters.count_moved(bytes);
     outcome.map(|()| Reply::Moved { bytes }.into())
 }
 
@@ -157,7 +157,7 @@ impl<W: World> Transfer<'_, W> {
     ) -> Result<(), Fault> {
         let extent = self.request.access.extent_of(self.request.client);
         let (server, bytes) = (self.server, extent.length().min(self.file.stripe.block_bytes));
-        let buffers = &server.buffer_pools[disk.0 as usize];
+        let buffers = server.memory.buffers(disk);
         let buffer = || async {
             loop {
                 // The buffer first: the bytes found in the cache must stay while it is held.
@@ -187,7 +187,7 @@ impl<W: World> Transfer<'_, W> {
         world.compute(self.cost_of(&share)).await;
         let pieces = share.in_hull();
         let put = world.put(self.peer, self.request.region, &pieces, &data);
-        let moved = self.server.watchdog.watch(self.at(&share), share.bytes(), put).await;
+        let moved = self.server.memory.watchdog().watch(self.at(&share), share.bytes(), put).await;
         self.count(moved, &share)
     }
 
@@ -204,7 +204,7 @@ impl<W: World> Transfer<'_, W> {
         world.compute(self.cost_of(&share)).await;
         let pieces = share.packed();
         let got = world.get(self.peer, self.request.region, &pieces, &memory);
-        let moved = self.server.watchdog.watch(self.at(&share), bytes, got).await;
+        let moved = self.server.memory.watchdog().watch(self.at(&share), bytes, got).await;
         self.count(moved, &share)?;
         if bytes < self.range_of(share.block).length() {
             world.compute(costs.copy(bytes)).await;

@@ -9,101 +9,101 @@
 //! - Dirty bytes leave the cache only through the disk, or with a fault that the next flush of each
 //!   client reports.
 
-use super::block_locks::{BlockKey, BlockLocks};
-use super::dirty::WaterMarks;
-use super::entry::{Common, Entry, User};
-use super::evicted_block::EvictedBlock;
+use super::admission::Admission;
+use super::block_disks::BlockDisks;
+use super::block_locks::BlockLock;
+use super::block_table::BlockTable;
+use super::closed_blocks::ClosedBlocks;
+use super::entry::{Entry, User};
+use super::evicted::EvictedBlocks;
+use super::occupancy::Occupancy;
 use super::pin::Pin;
+use super::prefetch::Prefetcher;
+use super::water_marks::WaterMarks;
+use super::write_back::WriteBack;
 use crate::scale::rare;
 use crate::server::config::ServerConfig;
-use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
-use crate::server::files::removed_files::RemovedFiles;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::transfers::transfer_watchdog::TransferWatchdog;
-use policy::{Buffering, EvictionOrder, Window};
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::convert::Infallible;
+use policy::Buffering;
 use std::ops::Range;
 use std::rc::Rc;
-use units::{ByteRange, DiskId, FileId, Run, ServerId};
+use units::{ByteRange, FileId, Run};
 use wire::{BufferStatistics, Fault};
-use world::{Disk, DiskError, Scope, World};
+use world::{Payload, World};
 
 /// Block cache of one server.
 pub(crate) struct BlockCache<W: World> {
-    pub(super) world: W,
-    pub(super) server: ServerId,
-    pub(super) capacity: u64,
-    pub(super) marks: WaterMarks,
-    pub(super) held: Cell<u64>,
-    pub(super) entries: RefCell<BTreeMap<BlockKey, Rc<Entry<W>>>>,
-    pub(super) order: RefCell<EvictionOrder>,
-    /// Prefetch windows of passes that several clients make together, on each disk.
-    pub(super) windows: RefCell<BTreeMap<(FileId, DiskId), Window>>,
-    /// Statistics of evicted blocks of open files, by file.
-    pub(super) left: RefCell<BTreeMap<FileId, BufferStatistics>>,
-    pub(super) common: Rc<Common>,
-    /// Disks with a background task that writes their oldest dirty blocks back.
-    pub(super) cleaned: RefCell<BTreeSet<DiskId>>,
-    /// Blocks that collectives write. The cache takes none of them in.
-    pub(super) locks: Rc<BlockLocks>,
-    pub(super) watchdog: Rc<TransferWatchdog>,
-    pub(crate) failures: WriteFailures,
-    /// Removed files. No block of them comes in again, even for a task that waits with data.
-    pub(super) discarded: RefCell<RemovedFiles>,
-    /// Clean blocks that were evicted to make room, if the server asked for them.
-    pub(super) evicted: RefCell<Option<VecDeque<EvictedBlock<W::Payload>>>>,
-    pub(super) background: Scope<W, Infallible>,
+    world: W,
+    closed: Rc<ClosedBlocks>,
+    table: Rc<BlockTable<W>>,
+    disks: Rc<BlockDisks<W>>,
+    failures: Rc<WriteFailures>,
+    write_back: Rc<WriteBack<W>>,
+    admission: Admission<W>,
+    prefetcher: Prefetcher<W>,
 }
-
-/// Divisor of a disk's share of the cache: the fraction that clients can pin. Further pages are
-/// copies.
-const PINNED_SHARE: u64 = 2;
 
 impl<W: World> BlockCache<W> {
     pub(crate) fn new(
         world: W,
         config: &ServerConfig,
-        locks: Rc<BlockLocks>,
         watchdog: Rc<TransferWatchdog>,
-    ) -> Rc<Self> {
-        let (capacity, disks) = (config.cache_bytes, world.disks().len());
-        Rc::new(Self {
-            background: Scope::new(world.clone()),
-            world,
-            server: config.id,
-            capacity,
-            marks: WaterMarks::new(capacity / (disks as u64).max(1), config.dirty_percent),
-            held: Cell::new(0),
-            entries: RefCell::default(),
-            order: RefCell::new(EvictionOrder::new(config.policies.clone())),
-            windows: RefCell::default(),
-            left: RefCell::default(),
-            common: Rc::new(Common::new(capacity, disks)),
-            cleaned: RefCell::default(),
-            locks,
+        failures: Rc<WriteFailures>,
+    ) -> Self {
+        let (capacity, disk_count) = (config.cache_bytes, world.disks().len());
+        let marks = WaterMarks::new(capacity / (disk_count as u64).max(1), config.dirty_percent);
+        let occupancy = Rc::new(Occupancy::new(capacity, disk_count));
+        let disks = Rc::new(BlockDisks::new(world.clone(), config.id, Rc::clone(&occupancy)));
+        let table = Rc::new(BlockTable::new(capacity, config.policies.clone(), occupancy));
+        let closed = Rc::new(ClosedBlocks::default());
+        let write_back = Rc::new(WriteBack::new(
+            world.clone(),
+            marks,
+            Rc::clone(&table),
+            Rc::clone(&disks),
+            Rc::clone(&failures),
+        ));
+        let admission = Admission::new(
+            world.clone(),
+            Rc::clone(&closed),
+            Rc::clone(&table),
+            Rc::clone(&write_back),
             watchdog,
-            failures: WriteFailures::default(),
-            discarded: RefCell::default(),
-            evicted: RefCell::default(),
-        })
+        );
+        let prefetcher = Prefetcher::new(
+            world.clone(),
+            Rc::clone(&closed),
+            Rc::clone(&table),
+            Rc::clone(&disks),
+        );
+        Self { world, closed, table, disks, failures, write_back, admission, prefetcher }
     }
 
     /// Number of bytes of cached blocks.
     pub(crate) fn bytes(&self) -> u64 {
-        self.held.get()
+        self.table.bytes()
     }
 
     /// Number of bytes of blocks that are dirty in part or in full.
     pub(crate) fn dirty_bytes(&self) -> u64 {
-        self.common.dirty.bytes()
+        self.table.occupancy().dirty().bytes()
+    }
+
+    /// Reads that begin before or after a request.
+    pub(crate) fn prefetcher(&self) -> &Prefetcher<W> {
+        &self.prefetcher
+    }
+
+    /// Clean blocks that were evicted to make room.
+    pub(crate) fn evicted(&self) -> &EvictedBlocks<W::Payload> {
+        self.table.evicted()
     }
 
     /// Returns the bytes `range` (relative to the block) of a block, from the disk if need be.
     pub(crate) async fn read(
-        self: &Rc<Self>,
+        &self,
         file: &Rc<OpenFile>,
         block: u64,
         range: ByteRange,
@@ -121,19 +121,20 @@ impl<W: World> BlockCache<W> {
         block: u64,
         range: ByteRange,
     ) -> Option<W::Payload> {
-        let payload = self.with_held(file, block, range.end, |entry| entry.read(range))?;
+        let read = |entry: &Rc<Entry<W>>| entry.read(range);
+        let payload = self.admission.with_held(file, block, range.end, read)?;
         self.was_read(file, block, range);
         Some(payload)
     }
 
     /// Returns bytes as [`read`](Self::read) does, and waits for the disk.
     async fn read_later(
-        self: &Rc<Self>,
+        &self,
         file: &Rc<OpenFile>,
         block: u64,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        let user = self.enter(file, block, range.end).await?;
+        let user = self.admission.enter(file, block, range.end).await?;
         let payload = match user.read(range) {
             Some(payload) => payload,
             None => self.fetch(&user, range).await?,
@@ -144,18 +145,18 @@ impl<W: World> BlockCache<W> {
 
     fn was_read(&self, file: &OpenFile, block: u64, range: ByteRange) {
         if range.end == file.block_length(block) {
-            self.order.borrow_mut().read_to_its_end((file.file, block));
+            self.table.read_to_its_end((file.file, block));
         }
     }
 
     /// Returns a whole block and a pin. While the pin lives, the block stays in the cache with
     /// these bytes. There is no pin when so much is pinned that others would lack room.
     pub(crate) async fn page(
-        self: &Rc<Self>,
+        &self,
         file: &Rc<OpenFile>,
         block: u64,
     ) -> Result<(W::Payload, Option<Pin<W>>), Fault> {
-        let user = self.enter(file, block, 1).await?;
+        let user = self.admission.enter(file, block, 1).await?;
         user.freeze();
         let whole = ByteRange::at(0, user.length());
         let payload = match user.read(whole) {
@@ -163,22 +164,15 @@ impl<W: World> BlockCache<W> {
             None => rare(self.fetch(&user, whole)).await?,
         };
         self.was_read(file, block, whole);
-        let pinned = self.common.shares.pinned(user.disk());
-        let share = self.capacity.min(self.common.shares.bytes_max());
-        let fits = pinned.get() + user.length() <= share / PINNED_SHARE;
-        let disk = user.disk();
-        let pin = fits.then(|| Pin::new(user, pinned));
-        // A pinned block no longer blocks a longer one.
-        self.common.shares.freed(disk).notify();
-        Ok((payload, pin))
+        Ok((payload, Pin::new(user)))
     }
 
     /// Returns the bytes `range` of a block after a wait.
     async fn fetch(&self, user: &User<W>, range: ByteRange) -> Result<W::Payload, Fault> {
-        user.counted.misses.update(|misses| misses + 1);
+        user.uses().miss();
         loop {
             if !user.wait_while_busy().await {
-                self.load(user).await?;
+                self.disks.load(user).await?;
             }
             if let Some(payload) = user.cut(range) {
                 return Ok(payload);
@@ -186,63 +180,31 @@ impl<W: World> BlockCache<W> {
         }
     }
 
-    /// Sets the buffering of a file from now on.
-    pub(crate) fn declare(&self, file: FileId, buffering: Buffering) {
-        self.order.borrow_mut().declare(file, buffering);
-        self.left.borrow_mut().entry(file).or_default();
-        self.common.room.notify();
-    }
-
-    /// Forgets the usage history of a file.
-    pub(super) fn forget_uses(&self, file: FileId) {
-        self.order.borrow_mut().forget(file);
-        self.left.borrow_mut().remove(&file);
-        self.windows.borrow_mut().retain(|(other, _), _| *other != file);
-    }
-
-    /// Returns the statistics of a file since it was opened, with those of its cached blocks.
-    pub(crate) fn statistics(&self, file: FileId) -> BufferStatistics {
-        let mut sum = self.left.borrow().get(&file).copied().unwrap_or_default();
-        let entries = self.entries.borrow();
-        for (_, entry) in entries.range((file, 0)..=(file, u64::MAX)) {
-            entry.counted.add_to(&mut sum);
-        }
-        sum
-    }
-
     /// Waits for room for a block. The block stays while the returned user lives, unless a
     /// collective writes it or its file is removed. Data for the block needs no other memory.
-    pub(crate) async fn reserve(
-        self: &Rc<Self>,
-        file: &Rc<OpenFile>,
-        block: u64,
-    ) -> Result<User<W>, Fault> {
-        self.enter(file, block, 1).await
+    pub(crate) async fn reserve(&self, file: &Rc<OpenFile>, block: u64) -> Result<User<W>, Fault> {
+        self.admission.enter(file, block, 1).await
     }
 
     /// Puts `payload` piece by piece into `runs` of a block. A block that is now dirty in full is
     /// written behind.
     pub(crate) async fn write(
-        self: &Rc<Self>,
+        &self,
         file: &Rc<OpenFile>,
         block: u64,
         runs: &[Run],
         payload: W::Payload,
     ) -> Result<(), Fault> {
         let end = runs.iter().filter_map(|run| run.checked_end()).max().unwrap_or(u64::MAX);
-        let user = match self.enter_held(file, block, end) {
+        let user = match self.admission.enter_held(file, block, end) {
             Some(user) => user,
-            None => rare(self.enter(file, block, end)).await?,
+            None => rare(self.admission.enter(file, block, end)).await?,
         };
         user.put(&self.world, runs, &payload);
         if user.is_written_full() {
-            let cache = Rc::clone(self);
-            self.background.spawn(async move {
-                cache.flush_entry(&user).await;
-                Ok(())
-            });
+            self.write_back.begin(user);
         } else {
-            self.clean(user.disk());
+            self.write_back.clean(user.disk());
         }
         Ok(())
     }
@@ -256,20 +218,35 @@ impl<W: World> BlockCache<W> {
         run: Run,
         payload: &W::Payload,
     ) -> bool {
-        if self.marks.high.is_some() {
+        if self.write_back.has_marks() {
             return false;
         }
         let end = run.offset.saturating_add(run.length);
-        let user = self.with_held(file, block, end, |entry| {
+        let user = self.admission.with_held(file, block, end, |entry| {
             let stays_dirty = !entry.may_be_full_with(run.length);
-            (stays_dirty && self.may_be_used(entry)).then(|| Entry::user(entry))
+            (stays_dirty && self.table.may_be_used(entry)).then(|| Entry::user(entry))
         });
         user.inspect(|user| user.put(&self.world, &[run], payload)).is_some()
     }
 
+    /// Takes bytes of a block that its disk has, as the most recent ones.
+    pub(crate) async fn take_in(
+        &self,
+        file: &Rc<OpenFile>,
+        block: u64,
+        offset: u64,
+        payload: W::Payload,
+    ) -> Result<(), Fault> {
+        let user = self.admission.enter(file, block, offset + payload.length()).await?;
+        user.fill_part(&self.world, offset, &payload);
+        drop(user);
+        self.table.occupancy().notify_room();
+        Ok(())
+    }
+
     /// Returns a block for a collective read, if it is cached: dirty bytes must not be missed.
     pub(crate) async fn held_block(
-        self: &Rc<Self>,
+        &self,
         file: &Rc<OpenFile>,
         block: u64,
     ) -> Result<Option<W::Payload>, Fault> {
@@ -282,44 +259,95 @@ impl<W: World> BlockCache<W> {
 
     /// Tells if a block is in the cache, or on its way there.
     pub(crate) fn holds(&self, file: FileId, block: u64) -> bool {
-        self.entries.borrow().contains_key(&(file, block))
+        self.table.holds((file, block))
     }
 
     /// Returns the first of `blocks` that is in the cache, or on its way there. Uses bisection.
     pub(crate) fn next_held(&self, file: FileId, blocks: Range<u64>) -> Option<u64> {
-        let entries = self.entries.borrow();
-        let (key, _) = entries.range((file, blocks.start)..(file, blocks.end)).next()?;
-        Some(key.1)
+        self.table.next_held(file, blocks)
     }
 
     /// Returns the bytes `range` of a block, if that needs no wait.
     pub(crate) fn peek(&self, file: FileId, block: u64, range: ByteRange) -> Option<W::Payload> {
-        let key = (file, block);
-        let entries = self.entries.borrow();
-        let entry = entries.get(&key)?;
-        let payload = entry.cut(range)?;
-        self.order.borrow_mut().touch(key, entry.place());
-        Some(payload)
+        self.table.with((file, block), |entry| entry.cut(range))
     }
 
-    /// Reads the missing bytes of a block from its disk.
-    pub(super) async fn load(&self, user: &User<W>) -> Result<(), Fault> {
-        let Some(_busy) = user.begin_work() else { return Ok(()) };
-        let disk = self.disk_of(user)?;
-        let loaded = disk.read(user.key().0, user.disk_offset(), user.length()).await;
-        let payload = loaded.map_err(|error| self.fault(user, &error))?;
-        user.fill(&self.world, payload);
-        self.common.room.notify();
-        Ok(())
+    /// Removes a block whose copy has moved elsewhere, unless a task uses it or its disk lacks some
+    /// of it.
+    pub(crate) fn drop_clean(&self, file: FileId, block: u64) {
+        self.table.drop_clean((file, block));
     }
 
-    pub(super) fn fault(&self, user: &User<W>, error: &DiskError) -> Fault {
-        file_fault(self.server, user.file(), user.disk(), error)
+    /// Waits until a block is free, and locks it. The cache does not take it in until the lock is
+    /// dropped.
+    pub(crate) async fn lock(&self, file: FileId, block: u64) -> BlockLock<'_> {
+        self.closed.lock((file, block)).await
     }
 
-    pub(super) fn disk_of(&self, user: &User<W>) -> Result<&W::Disk, Fault> {
-        let disk = user.disk();
-        let gone = || Fault::BadRequest { cause: format!("this server has no {disk}") };
-        self.world.disks().get(disk.0 as usize).ok_or_else(gone)
+    /// Makes room for a collective write of a block: writes its cached bytes back and evicts it. If
+    /// the disk fails, the clients that wrote them get the fault later.
+    pub(crate) async fn write_back_and_evict(&self, file: FileId, block: u64) {
+        self.write_back.flush_and_evict((file, block)).await;
+    }
+
+    /// Waits until no task works on blocks of a file, and writes dirty ones back. The caller must
+    /// then ask the [failures](WriteFailures).
+    pub(crate) async fn flush(&self, file: FileId) {
+        self.write_back.flush_file(file).await;
+    }
+
+    /// Flushes every file. Fails with a fault that no client has got.
+    pub(crate) async fn write_back_all(&self) -> Result<(), Fault> {
+        for file in self.table.files() {
+            self.write_back.flush_file(file).await;
+        }
+        self.failures.unreported()
+    }
+
+    /// Sets the buffering of a file from now on.
+    pub(crate) fn declare(&self, file: FileId, buffering: Buffering) {
+        self.table.declare(file, buffering);
+    }
+
+    /// Returns the statistics of a file since it was opened, with those of its cached blocks.
+    pub(crate) fn statistics(&self, file: FileId) -> BufferStatistics {
+        self.table.statistics(file)
+    }
+
+    /// Returns the end of the bytes of a file that its disks lack. Considers only blocks that came
+    /// in with the same stripe.
+    pub(crate) fn reach(&self, file: &OpenFile) -> u64 {
+        self.table.unstored_end(file)
+    }
+
+    /// Begins to write back the dirty blocks of a file that no client has open any more.
+    pub(crate) fn release(&self, file: FileId) {
+        self.forget_uses(file);
+        self.failures.closed(file);
+        self.write_back.begin_file(file);
+    }
+
+    /// Forgets all blocks of a removed file, dirty or not, and takes none of them in again.
+    pub(crate) async fn discard(&self, file: FileId) {
+        self.closed.remove_file(file);
+        self.table.forget_from((file, 0)).await;
+        self.failures.forget(file);
+        self.forget_uses(file);
+    }
+
+    /// Forgets the bytes beyond the first `bytes` bytes of a file. Earlier bytes of the last block
+    /// go to the disk.
+    pub(crate) async fn cut(&self, file: &OpenFile, bytes: u64) {
+        let block_bytes = file.stripe.block_bytes;
+        if !bytes.is_multiple_of(block_bytes) {
+            self.write_back_and_evict(file.file, bytes / block_bytes).await;
+        }
+        self.table.forget_from((file.file, bytes.div_ceil(block_bytes))).await;
+    }
+
+    /// Forgets the usage history of a file.
+    fn forget_uses(&self, file: FileId) {
+        self.table.forget_uses(file);
+        self.prefetcher.forget(file);
     }
 }

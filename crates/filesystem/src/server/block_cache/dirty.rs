@@ -1,4 +1,4 @@
-//! Dirty blocks, and the marks above which they are written back.
+//! Dirty blocks of a cache.
 //!
 //! Invariant: a block is listed exactly while its disk lacks some of it and no task is writing it
 //! back.
@@ -64,26 +64,5 @@ impl DirtyBlocks {
         if let Some(bytes) = self.of_disks.borrow_mut().get_mut(&place.0) {
             *bytes -= length;
         }
-    }
-}
-
-/// Water marks for the dirty bytes of a disk.
-#[derive(Clone, Copy)]
-pub(super) struct WaterMarks {
-    /// Above this number of bytes writing back begins; `None` for never.
-    pub(super) high: Option<u64>,
-    /// At this number of bytes writing back ends.
-    pub(super) low: u64,
-}
-
-/// Divisor of the high mark that gives the low one.
-const LOW_SHARE: u64 = 2;
-
-impl WaterMarks {
-    /// Returns the marks of a disk's part of a cache. 100 percent has no marks.
-    pub(super) fn new(capacity: u64, dirty_percent: u32) -> Self {
-        let share = u128::from(capacity) * u128::from(dirty_percent.min(100)) / 100;
-        let high = share as u64;
-        Self { high: (dirty_percent < 100).then_some(high), low: high / LOW_SHARE }
     }
 }

@@ -1,8 +1,8 @@
 //! One block in the cache.
 
 use super::block_locks::BlockKey;
-use super::dirty::DirtyBlocks;
-use super::shares::Shares;
+use super::occupancy::Occupancy;
+use super::use_counts::UseCounts;
 use crate::server::files::open_file::OpenFile;
 use crate::signal::Signal;
 use policy::RangeSet;
@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, Run};
-use wire::BufferStatistics;
 use world::{Memory, Payload, World};
 
 /// A block that is cached or on its way.
@@ -28,52 +27,13 @@ pub(crate) struct Entry<W: World> {
     /// True while a task reads it from or writes it to the disk.
     busy: Cell<bool>,
     rested: Signal,
-    common: Rc<Common>,
+    occupancy: Rc<Occupancy>,
     /// End of the bytes that are being written to the disk, relative to the block; 0 for none.
     leaving_end: Cell<u64>,
     /// Place in the list of dirty blocks, while it is dirty.
     dirty_place: Cell<Option<(DiskId, u64)>>,
-    pub(crate) counted: Counted,
+    uses: UseCounts,
     state: RefCell<State<W>>,
-}
-
-/// State that all blocks of a cache share.
-pub(crate) struct Common {
-    /// Notified when an entry may have become evictable.
-    pub(crate) room: Signal,
-    pub(crate) dirty: DirtyBlocks,
-    pub(crate) shares: Shares,
-}
-
-impl Common {
-    /// Makes the shared state of a cache of `capacity` bytes for `disks` disks.
-    pub(super) fn new(capacity: u64, disks: usize) -> Self {
-        let shares = Shares::new(capacity, disks);
-        Self { room: Signal::default(), dirty: DirtyBlocks::default(), shares }
-    }
-}
-
-/// Usage of a block since it came in.
-#[derive(Default)]
-pub(crate) struct Counted {
-    pub(crate) hits: Cell<u64>,
-    pub(crate) misses: Cell<u64>,
-    /// True when it was read before a request for it.
-    pub(crate) prefetched: Cell<bool>,
-}
-
-impl Counted {
-    /// Adds these counts to `sum`.
-    pub(crate) fn add_to(&self, sum: &mut BufferStatistics) {
-        sum.hits += self.hits.get();
-        sum.misses += self.misses.get();
-        sum.prefetched += u64::from(self.prefetched.get());
-    }
-
-    /// True when it was prefetched for nothing.
-    pub(crate) fn is_unused(&self) -> bool {
-        self.prefetched.get() && self.hits.get() + self.misses.get() == 0
-    }
 }
 
 struct State<W: World> {
@@ -121,12 +81,12 @@ impl<W: World> Drop for User<W> {
     fn drop(&mut self) {
         self.0.users.set(self.0.users.get() - 1);
         if self.0.users.get() == 0 {
-            let Entry { common, disk, length, .. } = &*self.0;
+            let Entry { occupancy, disk, length, .. } = &*self.0;
             if !self.0.is_dirty() && !self.0.has_left.get() {
-                common.shares.free(*disk, *length);
+                occupancy.free(*disk, *length);
             }
-            common.shares.freed(*disk).notify();
-            common.room.notify();
+            occupancy.notify_freed(*disk);
+            occupancy.notify_room();
         }
     }
 }
@@ -139,11 +99,11 @@ impl<W: World> Drop for Busy<'_, W> {
 }
 
 impl<W: World> Entry<W> {
-    pub(crate) fn new(
+    pub(super) fn new(
         file: &Rc<OpenFile>,
         (block, place): (u64, usize),
         length: u64,
-        common: Rc<Common>,
+        occupancy: Rc<Occupancy>,
     ) -> Self {
         let state =
             State { content: Content::Empty, clean: RangeSet::new(), dirty: RangeSet::new() };
@@ -158,16 +118,16 @@ impl<W: World> Entry<W> {
             busy: Cell::new(false),
             rested: Signal::default(),
             leaving_end: Cell::new(0),
-            common,
+            occupancy,
             dirty_place: Cell::default(),
-            counted: Counted::default(),
+            uses: UseCounts::default(),
             state: RefCell::new(state),
         }
     }
 
     pub(crate) fn user(entry: &Rc<Self>) -> User<W> {
         if !entry.is_occupied() {
-            entry.common.shares.occupy(entry.disk, entry.length);
+            entry.occupancy.occupy(entry.disk, entry.length);
         }
         entry.users.set(entry.users.get() + 1);
         User(Rc::clone(entry))
@@ -194,6 +154,16 @@ impl<W: World> Entry<W> {
         self.place
     }
 
+    /// Its uses.
+    pub(super) fn uses(&self) -> &UseCounts {
+        &self.uses
+    }
+
+    /// Occupancy of its cache.
+    pub(super) fn occupancy(&self) -> &Occupancy {
+        &self.occupancy
+    }
+
     fn whole(&self) -> ByteRange {
         ByteRange::at(0, self.length)
     }
@@ -213,11 +183,11 @@ impl<W: World> Entry<W> {
     pub(super) fn leave(&self) {
         assert!(!self.is_dirty(), "what the disk does not have stays");
         if self.is_occupied() {
-            self.common.shares.free(self.disk, self.length);
-            self.common.shares.freed(self.disk).notify();
+            self.occupancy.free(self.disk, self.length);
+            self.occupancy.notify_freed(self.disk);
         }
         self.has_left.set(true);
-        self.common.room.notify();
+        self.occupancy.notify_room();
     }
 
     /// True when it has no user and no task works on it.
@@ -243,7 +213,7 @@ impl<W: World> Entry<W> {
 
     /// Updates the list of dirty blocks after a change of the dirty bytes.
     fn list(&self) {
-        let (dirty, is_dirty) = (&self.common.dirty, !self.state.borrow().dirty.is_empty());
+        let (dirty, is_dirty) = (self.occupancy.dirty(), !self.state.borrow().dirty.is_empty());
         match (self.dirty_place.get(), is_dirty) {
             (None, true) => {
                 let place = dirty.add(self.disk, self.key, self.length);
@@ -288,7 +258,7 @@ impl<W: World> Entry<W> {
     /// Returns the bytes `range` for a request, if all of them are known.
     pub(super) fn read(&self, range: ByteRange) -> Option<W::Payload> {
         let payload = self.cut(range)?;
-        self.counted.hits.update(|hits| hits + 1);
+        self.uses.hit();
         Some(payload)
     }
 
@@ -509,8 +479,8 @@ mod tests {
         let file = FileId(1);
         let file = FileRecord { file, name, bytes: 64, cuts: 0, stripe, pool, buffering };
         let file = Rc::new(OpenFile::new(file));
-        let common = Rc::new(Common::new(64, 1));
-        let entry = Entry::<SimulatedWorld<Bytes>>::new(&file, (0, 0), 64, common);
+        let occupancy = Rc::new(Occupancy::new(64, 1));
+        let entry = Entry::<SimulatedWorld<Bytes>>::new(&file, (0, 0), 64, occupancy);
         let busy = entry.begin_work();
         assert!(busy.is_some() && entry.begin_work().is_none());
         assert!(entry.is_unsettled() && entry.begin_work().is_none());

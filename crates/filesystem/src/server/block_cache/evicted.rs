@@ -1,76 +1,96 @@
-//! Clean blocks that leave the cache or come into it without a disk, for caches at clients.
+//! Clean blocks that have left the cache, for caches at clients.
 
-use super::cache::BlockCache;
-use super::entry::Entry;
-use super::evicted_block::EvictedBlock;
-use crate::server::files::open_file::OpenFile;
-use std::rc::Rc;
-use units::{ByteRange, FileId};
-use wire::Fault;
-use world::{Payload, World};
+use super::block_locks::BlockKey;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use units::FileId;
 
 /// Maximum number of evicted blocks that wait. The oldest are dropped.
 const EVICTED_MAX: usize = 64;
 
-impl<W: World> BlockCache<W> {
-    /// Keeps clean blocks that are evicted from now on, for [`take_evicted`](Self::take_evicted).
-    pub(crate) fn keep_evicted(&self) {
-        self.evicted.borrow_mut().get_or_insert_default();
+/// Clean block that was evicted.
+pub(crate) struct EvictedBlock<P> {
+    pub(crate) key: BlockKey,
+    /// Number of bytes of the blocks of its file.
+    pub(crate) block_bytes: u64,
+    pub(crate) payload: P,
+}
+
+/// Clean blocks that were evicted to make room, if the server asked for them.
+pub(crate) struct EvictedBlocks<P>(RefCell<Option<VecDeque<EvictedBlock<P>>>>);
+
+impl<P> Default for EvictedBlocks<P> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+impl<P> EvictedBlocks<P> {
+    /// Keeps clean blocks that are evicted from now on, for [`take`](Self::take).
+    pub(crate) fn keep(&self) {
+        self.0.borrow_mut().get_or_insert_default();
     }
 
     /// Keeps evicted blocks no longer.
-    pub(crate) fn forget_evicted(&self) {
-        *self.evicted.borrow_mut() = None;
+    pub(crate) fn forget(&self) {
+        *self.0.borrow_mut() = None;
     }
 
     /// Forgets evicted blocks of a file.
-    pub(crate) fn forget_evicted_of(&self, file: FileId) {
-        if let Some(kept) = &mut *self.evicted.borrow_mut() {
+    pub(crate) fn forget_file(&self, file: FileId) {
+        if let Some(kept) = &mut *self.0.borrow_mut() {
             kept.retain(|evicted| evicted.key.0 != file);
         }
     }
 
     /// Returns the next evicted block.
-    pub(crate) fn take_evicted(&self) -> Option<EvictedBlock<W::Payload>> {
-        self.evicted.borrow_mut().as_mut()?.pop_front()
+    pub(crate) fn take(&self) -> Option<EvictedBlock<P>> {
+        self.0.borrow_mut().as_mut()?.pop_front()
     }
 
-    /// Keeps a block that is being evicted, if that is wanted and all of it is known.
-    pub(super) fn keep_if_wanted(&self, entry: &Entry<W>) {
-        if let Some(kept) = &mut *self.evicted.borrow_mut()
-            && let Some(payload) = entry.cut(ByteRange::at(0, entry.length()))
+    /// Adds a block that is being evicted, if that is wanted and all of it is known.
+    pub(super) fn add(&self, evicted: impl FnOnce() -> Option<EvictedBlock<P>>) {
+        if let Some(kept) = &mut *self.0.borrow_mut()
+            && let Some(evicted) = evicted()
         {
             if kept.len() >= EVICTED_MAX {
                 kept.pop_front();
             }
-            let block_bytes = entry.file().stripe.block_bytes;
-            kept.push_back(EvictedBlock { key: entry.key(), block_bytes, payload });
+            kept.push_back(evicted);
         }
     }
+}
 
-    /// Removes a block whose copy has moved elsewhere, unless a task uses it or its disk lacks some
-    /// of it.
-    pub(crate) fn drop_clean(&self, file: FileId, block: u64) {
-        let key = (file, block);
-        let entry = self.entries.borrow().get(&key).map(Rc::clone);
-        if let Some(entry) = entry.filter(|entry| entry.is_idle() && !entry.is_unsettled()) {
-            self.count_evicted(&entry, 0);
-            self.remove(key);
-        }
+#[cfg(test)]
+mod tests {
+    //! Proves: evicted blocks are kept only while they are wanted, the latest of them, in order.
+    use super::*;
+
+    fn add(kept: &EvictedBlocks<u64>, file: u64, block: u64) {
+        kept.add(|| {
+            Some(EvictedBlock { key: (FileId(file), block), block_bytes: 1, payload: block })
+        });
     }
 
-    /// Takes bytes of a block that its disk has, as the most recent ones.
-    pub(crate) async fn take_in(
-        self: &Rc<Self>,
-        file: &Rc<OpenFile>,
-        block: u64,
-        offset: u64,
-        payload: W::Payload,
-    ) -> Result<(), Fault> {
-        let user = self.enter(file, block, offset + payload.length()).await?;
-        user.fill_part(&self.world, offset, &payload);
-        drop(user);
-        self.common.room.notify();
-        Ok(())
+    fn take_all(kept: &EvictedBlocks<u64>) -> Vec<u64> {
+        std::iter::from_fn(|| kept.take()).map(|evicted| evicted.payload).collect()
+    }
+
+    #[test]
+    fn the_latest_wanted_blocks_are_kept() {
+        let kept = EvictedBlocks::default();
+        kept.add(|| panic!("an unwanted block is not even made"));
+        kept.keep();
+        (0..EVICTED_MAX as u64 + 2).for_each(|block| add(&kept, 1, block));
+        kept.add(|| None);
+        assert!(take_all(&kept).into_iter().eq(2..EVICTED_MAX as u64 + 2));
+        [(1, 7), (2, 8), (1, 9)].map(|(file, block)| add(&kept, file, block));
+        kept.forget_file(FileId(1));
+        kept.keep();
+        assert_eq!(take_all(&kept), [8]);
+        add(&kept, 1, 7);
+        kept.forget();
+        add(&kept, 1, 7);
+        assert!(take_all(&kept).is_empty());
     }
 }

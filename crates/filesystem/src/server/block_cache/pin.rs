@@ -1,26 +1,20 @@
 //! Blocks that clients have pinned: clients see them in place.
 
 use super::entry::User;
-use std::cell::Cell;
-use std::rc::Rc;
 use world::World;
 
 /// A pinned block. Unpinned when dropped.
-pub(crate) struct Pin<W: World> {
-    user: User<W>,
-    /// Number of bytes of all pins of blocks of the same disk.
-    pinned: Rc<Cell<u64>>,
-}
+pub(crate) struct Pin<W: World>(User<W>);
 
 impl<W: World> Pin<W> {
-    pub(super) fn new(user: User<W>, pinned: &Rc<Cell<u64>>) -> Self {
-        pinned.update(|bytes| bytes + user.length());
-        Self { user, pinned: Rc::clone(pinned) }
+    /// Pins a block, unless so much is pinned that others would lack room.
+    pub(super) fn new(user: User<W>) -> Option<Self> {
+        user.occupancy().pin(user.disk(), user.length()).then(|| Self(user))
     }
 }
 
 impl<W: World> Drop for Pin<W> {
     fn drop(&mut self) {
-        self.pinned.update(|bytes| bytes - self.user.length());
+        self.0.occupancy().unpin(self.0.disk(), self.0.length());
     }
 }

@@ -48,7 +48,7 @@ impl<W: World> Server<W> {
             }
             if caches.files.begin_use(name.file).await {
                 // Other ways may have changed the file since these blocks were evicted.
-                self.cache.forget_evicted_of(name.file);
+                self.cache.evicted().forget_file(name.file);
             }
         };
         let block_bytes = file.stripe.block_bytes;
@@ -66,7 +66,7 @@ impl<W: World> Server<W> {
     /// after everything that may evict, before anything else is done with these lines.
     pub(super) fn store_evicted(self: &Rc<Self>) {
         let caches = &self.client_caches;
-        while let Some(evicted) = self.cache.take_evicted() {
+        while let Some(evicted) = self.cache.evicted().take() {
             let Some(line_bytes) = caches.shared.borrow().as_ref().map(|it| it.line_bytes) else {
                 continue;
             };
@@ -138,7 +138,7 @@ impl<W: World> Server<W> {
     pub(crate) fn end_client_cache(&self, client: PeerId) {
         self.client_caches.leave(client);
         if !self.client_caches.are_in_use() {
-            self.cache.forget_evicted();
+            self.cache.evicted().forget();
         }
     }
 }

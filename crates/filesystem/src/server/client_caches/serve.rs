@@ -53,7 +53,7 @@ impl<W: World> Server<W> {
         }
         match request {
             CacheRequest::Register(registration) => {
-                if !self.sessions.borrow().contains(call.0) {
+                if !self.clients.is_here(call.0) {
                     // It has left meanwhile.
                     return Ok(());
                 }
@@ -62,7 +62,7 @@ impl<W: World> Server<W> {
                 let coordinated =
                     |it: &mut Directory| it.cooperation() == Cooperation::CentrallyCoordinated;
                 if self.client_caches.with(coordinated) == Some(true) {
-                    self.cache.keep_evicted();
+                    self.cache.evicted().keep();
                 }
                 self.send_reply(call, Ok(Reply::Done.into())).await;
                 Ok(())
@@ -103,7 +103,7 @@ impl<W: World> Server<W> {
         let server = Rc::clone(self);
         self.client_caches.spawn_for(client, async move {
             server.client_caches.until_stalled(&server.world, client).await;
-            server.watchdog.disconnect(client);
+            server.memory.watchdog().disconnect(client);
             Ok(())
         });
     }
@@ -162,7 +162,7 @@ impl<W: World> Server<W> {
                     };
                     if caches.ask(holder, command).await.was_there {
                         caches.with(|directory| directory.has_read(reader, key, source));
-                        self.count_moved(place.range.length());
+                        self.counters.count_moved(place.range.length());
                         return Ok(());
                     }
                     caches.with(|directory| directory.missing(holder, key));
@@ -178,7 +178,7 @@ impl<W: World> Server<W> {
                     if self.moves() {
                         self.cache.drop_clean(name.file, place.block);
                     }
-                    self.count_moved(place.range.length());
+                    self.counters.count_moved(place.range.length());
                     let is_last_copy = self.is_last_copy(reader, key);
                     let reply = Reply::Line { line: name, is_last_copy };
                     self.reply_in_order(call, reply, Some(payload));
@@ -212,11 +212,11 @@ impl<W: World> Server<W> {
     /// Reads a line through the server's cache, as any read.
     pub(super) async fn load_line(self: &Rc<Self>, place: &LinePlace) -> Result<W::Payload, Fault> {
         let LinePlace { file, block, range } = place;
-        self.cache.prefetch_before(file, *block);
+        self.cache.prefetcher().begin_before(file, *block);
         let payload = self.cache.read(file, *block, *range).await;
         self.store_evicted();
         let payload = payload?;
-        self.cache.prefetch_after(file, *block);
+        self.cache.prefetcher().begin_after(file, *block);
         self.store_evicted();
         Ok(payload)
     }

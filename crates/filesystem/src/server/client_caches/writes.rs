@@ -20,13 +20,14 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
     ) -> Result<(), Fault> {
         let (writer, key) = (call.0, key_of(name));
-        let Some(_permit) = self.write_budget.keep(body.as_ref().map_or(0, Payload::length)) else {
+        let Some(_permit) = self.memory.keep_written(body.as_ref().map_or(0, Payload::length))
+        else {
             self.reply_in_order(call, Reply::NoRoom, None);
             return Ok(());
         };
         let _turn = self.client_caches.locks.turn(key).await;
         let place = self.place_of_line(writer, name).await?;
-        self.cache.failures.report_to(name.file, writer)?;
+        self.write_failures.report_to(name.file, writer)?;
         self.recall(writer, key, &place).await?;
         self.put_line(&place, offset, body).await?;
         let stale = self.client_caches.with(|directory| directory.write(writer, key, keeps));
@@ -71,7 +72,8 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
     ) -> Result<(), Fault> {
         let (owner, key) = (call.0, key_of(name));
-        let Some(_permit) = self.write_budget.keep(body.as_ref().map_or(0, Payload::length)) else {
+        let Some(_permit) = self.memory.keep_written(body.as_ref().map_or(0, Payload::length))
+        else {
             self.reply_in_order(call, Reply::NoRoom, None);
             return Ok(());
         };
@@ -101,7 +103,7 @@ impl<W: World> Server<W> {
         let (client, key) = (call.0, key_of(name));
         let caches = &self.client_caches;
         // A line for which there is no room now is dropped.
-        let permit = self.write_budget.keep(body.as_ref().map_or(0, Payload::length));
+        let permit = self.memory.keep_written(body.as_ref().map_or(0, Payload::length));
         let body = body.filter(|_| permit.is_some());
         let _turn = caches.locks.turn(key).await;
         let place = self.place_of_line(client, name).await?;
@@ -161,8 +163,8 @@ impl<W: World> Server<W> {
             && self.files.get(key.0).is_ok()
         {
             // The owner believes that the server has its bytes.
-            self.cache.failures.record(key.0, fault.clone());
-            return self.cache.failures.report_to(key.0, client);
+            self.write_failures.record(key.0, fault.clone());
+            return self.write_failures.report_to(key.0, client);
         }
         put
     }
@@ -186,7 +188,7 @@ impl<W: World> Server<W> {
         file.changed_at(self.world.timestamp());
         // Others may have been evicted for it, and older bytes of it just before.
         self.store_evicted();
-        self.count_moved(length);
+        self.counters.count_moved(length);
         written
     }
 

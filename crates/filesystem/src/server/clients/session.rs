@@ -1,5 +1,7 @@
 //! Sessions of clients.
 
+use super::probes::BoundedWait;
+use crate::scale::start;
 use crate::server::files::open_files::ClientFiles;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -7,18 +9,20 @@ use std::rc::Rc;
 use wire::{ClientKey, Fault, PROTOCOL_VERSION};
 use world::{Scope, World};
 
+/// Maximum number of active requests of one client.
+const REQUESTS_MAX: usize = 4096;
+
 /// State of one client at a server. Dropping it ends all work for the client.
 pub(crate) struct Session<W: World> {
-    /// Key of the client.
-    pub(crate) key: ClientKey,
+    key: ClientKey,
     /// Protocol version of the client.
     version: u16,
     /// Files that the client has open.
-    pub(crate) open: ClientFiles,
+    open: ClientFiles,
     /// Number of active requests whose waits have time-outs of their own.
-    pub(crate) bounded_waits: Rc<Cell<usize>>,
+    bounded_waits: Rc<Cell<usize>>,
     /// Active requests of the client.
-    pub(crate) scope: Scope<W, Infallible>,
+    scope: Scope<W, Infallible>,
 }
 
 impl<W: World> Session<W> {
@@ -32,11 +36,44 @@ impl<W: World> Session<W> {
         }
     }
 
+    /// Key of the client.
+    pub(crate) fn key(&self) -> ClientKey {
+        self.key
+    }
+
+    /// Files that the client has open.
+    pub(crate) fn files(&self) -> &ClientFiles {
+        &self.open
+    }
+
     /// Checks that the client speaks this server's protocol version.
     pub(crate) fn check_version(&self) -> Result<(), Fault> {
         match self.version {
             PROTOCOL_VERSION => Ok(()),
             client => Err(Fault::WrongVersion { client, server: PROTOCOL_VERSION }),
         }
+    }
+
+    /// True when the client has as many active requests as it may have.
+    pub(crate) fn is_full(&self) -> bool {
+        self.scope.running() >= REQUESTS_MAX
+    }
+
+    /// Starts a request with the future that `build` returns.
+    pub(crate) fn start<F>(&self, build: impl FnOnce() -> F)
+    where
+        F: Future<Output = Result<(), Infallible>> + 'static,
+    {
+        start(&self.scope, build);
+    }
+
+    /// Counts an active request as one whose wait has a time-out of its own.
+    pub(super) fn bounded_wait(&self) -> BoundedWait {
+        BoundedWait::begin(&self.bounded_waits)
+    }
+
+    /// Tells if a request may wait without a time-out of its own.
+    pub(super) fn waits_unbounded(&self) -> bool {
+        self.scope.running() > self.bounded_waits.get()
     }
 }

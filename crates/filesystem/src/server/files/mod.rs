@@ -1,5 +1,6 @@
 //! Open files of a server, their sizes, and failures of write-behind.
 
+pub(crate) mod file_disks;
 pub(crate) mod kept_sizes;
 pub(crate) mod open_file;
 pub(crate) mod open_files;

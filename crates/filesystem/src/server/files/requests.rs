@@ -3,15 +3,14 @@
 use crate::scale::rare;
 use crate::server::answer::Answer;
 use crate::server::catalogue;
-use crate::server::faults::disk_fault;
+use crate::server::clients::session::Session;
 use crate::server::state::Server;
 use crate::server::transfers::answer_pools::{LARGE_ANSWER_BYTES, Source};
-use futures_util::future::join_all;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, PeerId};
 use wire::{Fault, FileRecord, FileRequest, FileSize, Reply, RequestId};
-use world::{Disk, World};
+use world::World;
 
 /// Maximum number of sizes in one answer.
 const SIZES_PER_ANSWER_MAX: usize = 1024;
@@ -70,13 +69,10 @@ impl<W: World> Server<W> {
         self.check_record(&record)?;
         let record = self.with_kept_size(record).await?;
         let (file, buffering, size) = (record.file, record.buffering, record.size());
-        {
-            let sessions = self.sessions.borrow();
-            let session = sessions.get(from);
-            let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
-            if self.files.open(&session.ok_or_else(gone)?.open, record)? {
-                self.cache.failures.opened(file, from);
-            }
+        let opened = self.clients.with(from, |session| self.files.open(session.files(), record));
+        let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
+        if opened.ok_or_else(gone)?? {
+            self.write_failures.opened(file, from);
         }
         self.cache.declare(file, buffering);
         let measured = self.measure(&self.files.get(file)?).await;
@@ -94,8 +90,8 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files.get(file)?;
         self.kept_sizes.recorded(file, recorded);
-        let sessions = self.sessions.borrow();
-        let is_last = sessions.get(from).is_some_and(|it| self.files.close(&it.open, file));
+        let close = |session: &Session<W>| self.files.close(session.files(), file);
+        let is_last = self.clients.with(from, close).unwrap_or(false);
         if is_last && self.closed(file) {
             return Ok(Reply::Nameless.into());
         }
@@ -126,15 +122,9 @@ impl<W: World> Server<W> {
         self.active_transfers.abort_on(file, &Fault::NoSuchFile { name });
         self.active_transfers.until_aborted_ended(file).await;
         self.cache.discard(file).await;
-        let mut dropped = Ok(Reply::Done.into());
-        for removed in join_all(self.world.disks().iter().map(|disk| disk.remove(file))).await {
-            dropped = dropped.and_then(|done| match removed {
-                Ok(()) => Ok(done),
-                Err(error) => Err(disk_fault(self.config.id, &error)),
-            });
-        }
+        let removed = self.disks.remove(file).await;
         // If that fails, an obsolete record stays.
         let _ = self.kept_sizes.settle().await;
-        dropped
+        removed.map(|()| Reply::Done.into())
     }
 }

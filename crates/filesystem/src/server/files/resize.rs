@@ -1,14 +1,13 @@
 //! Growing and truncating files (decisions 0024, 0025).
 
 use crate::server::answer::Answer;
-use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
 use crate::server::state::Server;
 use policy::BYTES_MAX;
 use std::rc::Rc;
-use units::{DiskId, FileId};
+use units::FileId;
 use wire::{Fault, FileRecord, FileSize, Reply};
-use world::{Disk, DiskError, World};
+use world::World;
 
 impl<W: World> Server<W> {
     /// Answers with the size of a file, open or not.
@@ -53,40 +52,10 @@ impl<W: World> Server<W> {
     /// Returns the end of the last byte of a file that the cache or a disk has. Learns the time of
     /// the data on the disks.
     async fn reach(&self, file: &OpenFile) -> Result<u64, Fault> {
-        let Some(place) = file.place_of(self.config.id) else { return Ok(0) };
         // The cache first: blocks that leave it meanwhile are found on their disk.
-        let mut reached = self.cache.reach(file).min(BYTES_MAX);
-        for (number, disk) in self.disks_of(file) {
-            let metadata = disk.metadata(file.file).await;
-            let metadata = metadata.map_err(|error| self.disk_fault(file, number, &error))?;
-            let Some(metadata) = metadata else { continue };
-            file.learn_modified(metadata.modified);
-            let bytes = file.stripe.file_bytes(place, number, metadata.length);
-            // An object longer than any file is damaged, and its reader will find that.
-            reached = reached.max(bytes.filter(|bytes| *bytes <= BYTES_MAX).unwrap_or(0));
-        }
-        Ok(reached)
-    }
-
-    /// Returns the disks here that have blocks of a file.
-    pub(crate) fn disks_of(&self, file: &OpenFile) -> impl Iterator<Item = (DiskId, &W::Disk)> {
-        (0..file.stripe.disks_per_server).map(DiskId).zip(self.world.disks())
-    }
-
-    /// Returns the disks here that have bytes of a file, or may have some beyond its end.
-    pub(crate) fn disks_with_blocks(
-        &self,
-        file: &OpenFile,
-    ) -> impl Iterator<Item = (DiskId, &W::Disk)> {
-        let has_blocks = |disk| {
-            let bytes = |place| file.stripe.object_bytes(place, disk, file.bytes());
-            !file.tail_is_clean.get() || file.place_of(self.config.id).map(bytes) > Some(0)
-        };
-        self.disks_of(file).filter(move |(number, _)| has_blocks(*number))
-    }
-
-    fn disk_fault(&self, file: &OpenFile, disk: DiskId, error: &DiskError) -> Fault {
-        file_fault(self.config.id, file, disk, error)
+        let cached = self.cache.reach(file).min(BYTES_MAX);
+        let stored = self.disks.reach(file).await?;
+        Ok(cached.max(stored))
     }
 
     /// Learns the size of an open file, and answers with the current one. Collectives on a file
@@ -159,7 +128,8 @@ impl<W: World> Server<W> {
         }
         let size = size.max(file.size());
         if !file.tail_is_clean.get() {
-            self.cut(file, file.bytes()).await?;
+            self.cache.cut(file, file.bytes()).await;
+            self.disks.cut(file, file.bytes()).await?;
             self.keep(file, size).await?;
             file.tail_is_clean.set(true);
         }
@@ -178,22 +148,6 @@ impl<W: World> Server<W> {
         }
         changing.set_size(size.max(known));
         file.tail_is_clean.set(true);
-        Ok(())
-    }
-
-    /// Frees the bytes of a file beyond its first `bytes` bytes in the cache and on the disks,
-    /// durably: bytes that came back after a loss of power would count as written.
-    async fn cut(&self, file: &Rc<OpenFile>, bytes: u64) -> Result<(), Fault> {
-        self.cache.cut(file, bytes).await;
-        let Some(place) = file.place_of(self.config.id) else { return Ok(()) };
-        for (number, disk) in self.disks_of(file) {
-            let kept = file.stripe.object_bytes(place, number, bytes);
-            let cut = async {
-                disk.truncate(file.file, kept).await?;
-                disk.sync(file.file).await
-            };
-            cut.await.map_err(|error| self.disk_fault(file, number, &error))?;
-        }
         Ok(())
     }
 }

@@ -43,7 +43,7 @@ impl<W: World> Server<W> {
                 Ok(Reply::Done)
             }
             GroupRequest::AllGather(request) => {
-                let _wait = self.bounded_wait(from);
+                let _wait = self.clients.bounded_wait(from);
                 self.all_gather(*request).await
             }
             GroupRequest::Counter(request) => self.count(from, request),
@@ -64,7 +64,7 @@ impl<W: World> Server<W> {
         let late = pin!(async {
             self.world.sleep(timeout).await;
             gathering.is_late().await;
-            self.silent_of(group, gathering.missing(), timeout).await
+            self.groups.silent_of(&self.world, group, gathering.missing(), timeout).await
         });
         let outcome = match select(ended, late).await {
             Either::Left((outcome, _)) => outcome,
@@ -97,12 +97,12 @@ impl<W: World> Server<W> {
         (group, call): (u64, &Call),
         timeout_ms: u64,
     ) -> Result<u64, Fault> {
-        let wait = self.bounded_wait(from);
+        let wait = self.clients.bounded_wait(from);
         let (decided, timeout) = (pin!(call.decided()), timeout_of(timeout_ms));
         let late = pin!(async {
             self.world.sleep(timeout).await;
             call.is_late().await;
-            self.silent_of(Some(group), call.missing(), timeout).await
+            self.groups.silent_of(&self.world, Some(group), call.missing(), timeout).await
         });
         if let Either::Right((silent, _)) = select(decided, late).await {
             call.end_without(silent, timeout_ms);

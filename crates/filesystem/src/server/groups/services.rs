@@ -43,7 +43,7 @@ impl<W: World> Server<W> {
         let member = (group, rank);
         let requested = self.groups.for_member(from, member, |group| group.locks.request(lock));
         let Some(turn) = requested? else { return Ok(Reply::Done) };
-        let _wait = self.bounded_wait(from);
+        let _wait = self.clients.bounded_wait(from);
         let decided = pin!(turn.ended());
         let limit = pin!(self.world.sleep(timeout_of(timeout_ms)));
         match select(decided, limit).await {

@@ -6,8 +6,8 @@
 //!   connected to other members only after a memory was shared among members.
 //! - A fault that ends a group for one member ends it for all of them, with the same fault.
 
-use super::faults::server_left;
-use super::state::Client;
+use crate::client::faults::server_left;
+use crate::client::state::Client;
 use crate::scale::{LiteMap, SmallVec};
 use futures_util::future::{Either, join, pending, ready, select};
 use futures_util::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
@@ -253,13 +253,13 @@ impl<W: World> PeerMesh<W> {
     /// Returns the reason why the members cannot agree any more.
     fn why_broken(&self) -> Option<Fault> {
         let broken = self.client.mailbox().why_broken(self.number);
-        broken.or_else(|| self.client.0.calls.first_left())
+        broken.or_else(|| self.client.0.servers().first_left())
     }
 
     /// Waits until a member has propagated a failure, or a server has left.
-    pub(super) async fn until_broken(&self) -> Fault {
+    pub(crate) async fn until_broken(&self) -> Fault {
         let mailbox = self.client.mailbox();
-        let left = || self.client.0.calls.first_left();
+        let left = || self.client.0.servers().first_left();
         mailbox.until(|| mailbox.broken(self.number).or_else(left)).await
     }
 
@@ -470,7 +470,7 @@ impl<W: World> PeerMesh<W> {
             if let Err(error) = self.send_to(self.recipients[round as usize], token).await {
                 return Err(self.fault_of(&error).await);
             }
-            let server_left = || self.client.0.calls.first_left();
+            let server_left = || self.client.0.servers().first_left();
             let awaited = (number, round, ways.last(round));
             let heard = mailbox.token(self.number, awaited, server_left).await?;
             known.extend(heard.values);

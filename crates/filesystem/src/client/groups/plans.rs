@@ -1,7 +1,7 @@
 //! Plans of collectives: what the servers would transfer, and in which order.
 
-use super::faults::unexpected;
-use super::state::Client;
+use crate::client::faults::unexpected;
+use crate::client::state::Client;
 use policy::{Access, Direction, DiskOrder};
 use units::{DiskId, ServerId};
 use wire::{CollectiveRequest, Fault, FileRecord, PlanRequest, PlannedBlock, Reply};

@@ -8,9 +8,9 @@
 //! - A member exposes its memory before it joins, and withdraws it before the call ends.
 //! - A call that fails at one server is cancelled at the others, and ends when all have answered.
 
-use super::faults::unexpected;
-use super::servers::WithdrawnOnDrop;
-use super::state::Client;
+use crate::client::faults::unexpected;
+use crate::client::memory::WithdrawnOnDrop;
+use crate::client::state::Client;
 use crate::collective::call_to_the_end;
 use policy::{Access, OwnPart};
 use std::cell::Cell;
@@ -24,23 +24,23 @@ use wire::{
 use world::{Memory, World};
 
 /// Server for all-gathers, and for the counters and locks of groups.
-pub(super) const GROUP_SERVER: ServerId = ServerId(0);
+pub(crate) const GROUP_SERVER: ServerId = ServerId(0);
 
 /// Membership of one client in a group.
 pub struct Group<W: World> {
-    pub(super) client: Client<W>,
-    pub(super) group: u64,
-    pub(super) rank: ClientId,
+    pub(crate) client: Client<W>,
+    pub(crate) group: u64,
+    pub(crate) rank: ClientId,
     size: u32,
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
     /// Number of the next collective call, equal at all members.
     next_call: Cell<u64>,
     /// Number of the next all-gather.
     next_gather: Cell<u64>,
     /// Number of the next lock of this member.
-    pub(super) next_lock: Cell<u64>,
+    pub(crate) next_lock: Cell<u64>,
     /// True after this member has left the group.
-    pub(super) has_left: Rc<Cell<bool>>,
+    pub(crate) has_left: Rc<Cell<bool>>,
 }
 
 impl<W: World> Client<W> {

@@ -14,14 +14,14 @@
 //!   has begun to wait for it. That is sooner than members count as missing.
 //! - No message is sent while nothing is owed from one look to the next.
 
-use super::state::{Client, State};
+use crate::client::state::{Client, State};
 use crate::liveness::is_silent;
 use futures_util::future::{Either, pending, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::{Rc, Weak};
-use units::{Duration, PeerId, ServerId};
+use units::{Duration, PeerId};
 use wire::ServerRequest;
 use world::World;
 
@@ -35,7 +35,7 @@ impl<W: World> Client<W> {
     /// Begins to watch the peers that this client waits for, until the client is dropped.
     pub fn watch(&self, timeout: Duration) {
         let (world, client) = (self.world().clone(), Rc::downgrade(&self.0));
-        self.0.listening.spawn(async move {
+        self.0.spawn(async move {
             watch(world, client, timeout).await;
             Ok(())
         });
@@ -85,11 +85,9 @@ async fn watch<W: World>(world: W, client: Weak<State<W>>, timeout: Duration) {
 impl<W: World> State<W> {
     /// Returns the peers that owe this client something.
     fn owing_peers(&self) -> BTreeSet<PeerId> {
-        let servers = self.calls.owing_servers().into_iter();
-        let mut peers: BTreeSet<PeerId> =
-            servers.filter_map(|server| self.servers.peer(server)).collect();
-        peers.extend(self.mailbox.owing_members());
-        peers.extend(self.world.awaited_peers());
+        let mut peers = self.servers().owing();
+        peers.extend(self.mailbox().owing_members());
+        peers.extend(self.world().awaited_peers());
         peers
     }
 
@@ -97,11 +95,7 @@ impl<W: World> State<W> {
     /// Nothing is sent to suspects, which have not answered a ping: bytes that move are a sign of
     /// life.
     fn have_clients_probed(self: &Rc<Self>, silence: Duration, suspects: &BTreeSet<PeerId>) {
-        let is_heard = |server: &ServerId| {
-            self.servers.peer(*server).is_some_and(|peer| !suspects.contains(&peer))
-        };
-        let mut servers = self.calls.silent_since_last_look();
-        servers.retain(is_heard);
+        let servers = self.servers().silent_since_last_look(suspects);
         if !servers.is_empty() {
             let probe = ServerRequest::Probe { silence_ms: silence.as_ms() };
             Client(Rc::clone(self)).notify_servers(servers.into_iter(), probe);
@@ -110,11 +104,11 @@ impl<W: World> State<W> {
 
     /// Disconnects a silent peer, and ends all that waits for it.
     fn give_up(&self, peer: PeerId, silence: Duration) {
-        self.world.disconnect(peer);
-        match self.servers.number_of(peer) {
+        self.world().disconnect(peer);
+        match self.servers().number_of(peer) {
             Some(server) => {
-                self.calls.server_stalled(server, silence.as_ms());
-                self.mailbox.wake();
+                self.servers().server_stalled(server, silence.as_ms());
+                self.mailbox().wake();
             }
             None => {
                 let seconds = silence.as_ms() as f64 / 1000.0;

@@ -1,8 +1,8 @@
 //! Counter and range locks of a group, for one member. No other member takes part in a request.
 
-use super::faults::unexpected;
 use super::group::{GROUP_SERVER, Group};
-use super::state::Client;
+use crate::client::faults::unexpected;
+use crate::client::state::Client;
 use policy::LockKind;
 use std::cell::Cell;
 use std::rc::Rc;

@@ -9,26 +9,26 @@ use crate::signal::Signal;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use units::{PeerId, RegionId, ServerId};
+use units::{PeerId, ServerId};
 use wire::{ClientKey, Message, PROTOCOL_VERSION};
 use world::{Address, NetworkError, World};
 
 /// Addresses of the servers, and this client's connections to them.
-pub(super) struct Servers {
+pub(super) struct ConnectionTable {
     /// Addresses by number.
-    pub(super) addresses: Rc<[Address]>,
-    pub(super) connected: RefCell<Table<ServerId, PeerId>>,
+    addresses: Rc<[Address]>,
+    connected: RefCell<Table<ServerId, PeerId>>,
     /// Numbers by connection, with connections that are being made.
-    pub(super) numbers: RefCell<Table<PeerId, ServerId>>,
-    /// Servers to which some task connects.
-    pub(super) connecting: RefCell<BTreeSet<ServerId>>,
+    numbers: RefCell<Table<PeerId, ServerId>>,
+    /// ConnectionTable to which some task connects.
+    connecting: RefCell<BTreeSet<ServerId>>,
     /// True when the client connects on demand.
-    pub(super) when_needed: bool,
+    is_on_demand: bool,
     /// Notified when a server was connected, or could not be.
-    pub(super) changed: Signal,
+    changed: Signal,
 }
 
-impl Servers {
+impl ConnectionTable {
     /// Makes the table of servers at some addresses, with the connections that exist.
     pub(super) fn new(addresses: Rc<[Address]>, peers: &[Option<PeerId>]) -> Self {
         let numbered = (0..).map(ServerId).zip(peers);
@@ -36,7 +36,7 @@ impl Servers {
         Self {
             addresses,
             numbers: RefCell::new(connected.clone().map(|(number, peer)| (peer, number)).collect()),
-            when_needed: connected.clone().next().is_none(),
+            is_on_demand: connected.clone().next().is_none(),
             connected: RefCell::new(connected.collect()),
             connecting: RefCell::default(),
             changed: Signal::default(),
@@ -66,10 +66,43 @@ impl Servers {
     pub(super) fn are_all_connected(&self) -> bool {
         self.connected.borrow().count() == self.addresses.len()
     }
+
+    /// True when the client connects on demand.
+    pub(super) fn is_on_demand(&self) -> bool {
+        self.is_on_demand
+    }
+
+    /// Returns the address of a server to which the caller must connect now, because no other task
+    /// does so.
+    pub(super) fn begin_connecting(&self, server: ServerId) -> Option<Address> {
+        let address = self.addresses.get(server.0 as usize)?;
+        self.connecting.borrow_mut().insert(server).then(|| address.clone())
+    }
+
+    /// Notes the connection to a server, on which no greeting has been sent yet.
+    pub(super) fn reached(&self, server: ServerId, peer: PeerId) {
+        self.numbers.borrow_mut().insert(peer, server);
+    }
+
+    /// Notes that the greeting was sent on a connection.
+    pub(super) fn greeted(&self, server: ServerId, peer: PeerId) {
+        self.connected.borrow_mut().insert(server, peer);
+    }
+
+    /// Ends the work that [`begin_connecting`](Self::begin_connecting) has begun.
+    pub(super) fn end_connecting(&self, server: ServerId) {
+        self.connecting.borrow_mut().remove(&server);
+        self.changed.notify();
+    }
+
+    /// Waits until `find` has a result. Calls it now and after each end of connecting.
+    pub(super) async fn until<R>(&self, find: impl FnMut() -> Option<R>) -> R {
+        self.changed.until(find).await
+    }
 }
 
 /// Connects to a server and sends this client's greeting.
-pub(super) async fn greet<W: World>(
+pub(crate) async fn greet<W: World>(
     world: &W,
     address: &Address,
     key: ClientKey,
@@ -78,25 +111,11 @@ pub(super) async fn greet<W: World>(
     say_hello(world, peer, key).await.map(|()| peer)
 }
 
-pub(super) async fn say_hello<W: World>(
+pub(crate) async fn say_hello<W: World>(
     world: &W,
     peer: PeerId,
     key: ClientKey,
 ) -> Result<(), NetworkError> {
     let hello = wire::encode(&Message::Hello { version: PROTOCOL_VERSION, key });
     world.send(peer, world::Message::new(hello)).await
-}
-
-/// Withdraws a memory when a transfer is dropped before its end. Forgotten where the withdrawal is
-/// waited for.
-pub(crate) struct WithdrawnOnDrop<'a, W: World> {
-    pub(crate) world: &'a W,
-    pub(crate) region: RegionId,
-}
-
-impl<W: World> Drop for WithdrawnOnDrop<'_, W> {
-    fn drop(&mut self) {
-        // It begins at once; nobody waits for its end.
-        drop(self.world.withdraw(self.region));
-    }
 }

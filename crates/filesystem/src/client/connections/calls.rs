@@ -13,7 +13,7 @@ use units::ServerId;
 use wire::{Fault, Reply, RequestId};
 
 /// Active calls of one client. Answers may bring data of the kind `P`.
-pub(crate) struct Calls<P> {
+pub(super) struct Calls<P> {
     next: Cell<u64>,
     /// Active calls by number.
     pending: RefCell<NumberedQueue<RequestId, Pending<P>>>,
@@ -36,7 +36,7 @@ pub(crate) enum Answer<P> {
 }
 
 /// One call, which ends with its answer. Dropping it gives the call up.
-pub(crate) struct Call<'a, P> {
+pub(super) struct Call<'a, P> {
     calls: &'a Calls<P>,
     id: RequestId,
     is_answered: bool,
@@ -51,7 +51,7 @@ impl<P> Default for Calls<P> {
 
 impl<P> Calls<P> {
     /// Registers a call before its request is sent. Fails when the server is known to be gone.
-    pub(crate) fn begin(&self, server: ServerId) -> Result<Call<'_, P>, Fault> {
+    pub(super) fn begin(&self, server: ServerId) -> Result<Call<'_, P>, Fault> {
         if let Some(left) = self.why_left(server) {
             return Err(left);
         }
@@ -63,7 +63,7 @@ impl<P> Calls<P> {
     }
 
     /// Ends a call with its answer. The caller may have given it up.
-    pub(crate) fn answered(&self, id: RequestId, answer: Answer<P>) {
+    pub(super) fn answered(&self, id: RequestId, answer: Answer<P>) {
         let mut pending = self.pending.borrow_mut();
         let Some(call) = pending.get_mut(id) else { return };
         call.answer = Some(answer);
@@ -75,20 +75,20 @@ impl<P> Calls<P> {
     }
 
     /// Fails all calls to a server that has left or could not be reached, and later ones.
-    pub(crate) fn server_left(&self, server: ServerId, fault: &Fault) {
+    pub(super) fn server_left(&self, server: ServerId, fault: &Fault) {
         self.server_fails(server, fault.clone(), fault);
     }
 
     /// Fails all calls to a server that does not answer any more. Later calls fail as if it had
     /// left.
-    pub(crate) fn server_stalled(&self, server: ServerId, waited_ms: u64) {
+    pub(super) fn server_stalled(&self, server: ServerId, waited_ms: u64) {
         let stalled = Fault::ServerStalled { server, waited_ms };
         let later = Fault::ServerLeft { server, cause: stalled.to_string() };
         self.server_fails(server, later, &stalled);
     }
 
     /// Returns the servers that owed an answer at the last search and still owe it.
-    pub(crate) fn silent_since_last_look(&self) -> Vec<ServerId> {
+    pub(super) fn silent_since_last_look(&self) -> Vec<ServerId> {
         let before = self.looked_at.replace(self.next.get());
         let pending = self.pending.borrow();
         let old = pending.iter().filter(|(id, call)| id.0 < before && call.answer.is_none());
@@ -97,7 +97,7 @@ impl<P> Calls<P> {
     }
 
     /// Returns the servers that owe an answer.
-    pub(crate) fn owing_servers(&self) -> BTreeSet<ServerId> {
+    pub(super) fn owing_servers(&self) -> BTreeSet<ServerId> {
         let pending = self.pending.borrow();
         pending
             .iter()
@@ -120,24 +120,24 @@ impl<P> Calls<P> {
     }
 
     /// Tells if a server is known to have left.
-    pub(crate) fn has_left(&self, server: ServerId) -> bool {
+    pub(super) fn has_left(&self, server: ServerId) -> bool {
         self.left.borrow().contains_key(&server)
     }
 
     /// Returns the fault of a server that is known to have left.
-    pub(crate) fn why_left(&self, server: ServerId) -> Option<Fault> {
+    pub(super) fn why_left(&self, server: ServerId) -> Option<Fault> {
         self.left.borrow().get(&server).cloned()
     }
 
     /// Returns the fault of the first server that is known to have left.
-    pub(crate) fn first_left(&self) -> Option<Fault> {
+    pub(super) fn first_left(&self) -> Option<Fault> {
         self.left.borrow().values().next().cloned()
     }
 }
 
 impl<P> Call<'_, P> {
     /// Number of the call, which goes with its request.
-    pub(crate) fn id(&self) -> RequestId {
+    pub(super) fn id(&self) -> RequestId {
         self.id
     }
 }

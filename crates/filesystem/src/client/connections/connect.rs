@@ -1,8 +1,8 @@
 //! Connecting to servers when they are needed, and letting them reach memory.
 
-use super::faults::server_left;
-use super::servers::say_hello;
-use super::state::{Client, State};
+use super::connection_table::say_hello;
+use crate::client::faults::server_left;
+use crate::client::state::{Client, State};
 use futures_util::future::try_join_all;
 use std::rc::{Rc, Weak};
 use units::{PeerId, RegionId, ServerId};
@@ -12,7 +12,7 @@ use world::{Address, NetworkError, World};
 impl<W: World> Client<W> {
     /// Returns the server at the other end of a connection.
     pub(crate) fn server_at(&self, peer: PeerId) -> Option<ServerId> {
-        self.0.servers.number_of(peer)
+        self.0.servers().number_of(peer)
     }
 
     /// Connects to those of some servers to which this client has no connection yet.
@@ -20,7 +20,7 @@ impl<W: World> Client<W> {
     /// # Errors
     /// The fault of the first server that cannot be reached.
     pub(crate) async fn reach(&self, servers: impl FnOnce() -> Vec<ServerId>) -> Result<(), Fault> {
-        if self.0.servers.are_all_connected() {
+        if self.0.servers().connections().are_all_connected() {
             return Ok(());
         }
         let connected = servers().into_iter().map(|server| self.connect_to(server));
@@ -28,25 +28,19 @@ impl<W: World> Client<W> {
     }
 
     /// Returns the connection to a server, and makes it first if there is none.
-    pub(super) async fn connect_to(&self, server: ServerId) -> Result<PeerId, Fault> {
-        let servers = &self.0.servers;
+    pub(crate) async fn connect_to(&self, server: ServerId) -> Result<PeerId, Fault> {
+        let servers = self.0.servers();
         if server.0 >= servers.count() {
             let cause = format!("there is no {server}; there are {}", servers.count());
             return Err(Fault::BadRequest { cause });
         }
-        let come = || {
-            let peer = servers.peer(server).map(Ok);
-            peer.or_else(|| self.0.calls.why_left(server).map(Err))
-        };
-        if let Some(come) = come() {
-            return come;
+        if let Some(known) = servers.connection(server) {
+            return known;
         }
         // In a task of its own, so that dropping this call leaves no half-made connection.
-        if servers.connecting.borrow_mut().insert(server) {
-            let (world, address) =
-                (self.0.world.clone(), servers.addresses[server.0 as usize].clone());
-            let client = Rc::downgrade(&self.0);
-            self.0.listening.spawn(async move {
+        if let Some(address) = servers.connections().begin_connecting(server) {
+            let (world, client) = (self.world().clone(), Rc::downgrade(&self.0));
+            self.0.spawn(async move {
                 let connected = connect(&world, &address, server, &client).await;
                 if let Some(client) = client.upgrade() {
                     client.has_connected(server, connected);
@@ -54,14 +48,14 @@ impl<W: World> Client<W> {
                 Ok(())
             });
         }
-        servers.changed.until(come).await
+        servers.connections().until(|| servers.connection(server)).await
     }
 
     /// Exposes `memory` to servers: to all connected ones, or to whoever connects if this client
     /// connects on demand.
     pub(crate) async fn expose_to_servers(&self, memory: &W::Memory) -> Result<RegionId, Fault> {
-        let (world, servers) = (self.world(), &self.0.servers);
-        if servers.when_needed {
+        let (world, servers) = (self.world(), self.0.servers());
+        if servers.connections().is_on_demand() {
             return Ok(world.expose_to_all(memory).await);
         }
         let region = world.expose(memory, &servers.peers()).await;
@@ -97,15 +91,15 @@ async fn connect<W: World>(
 ) -> Result<(), NetworkError> {
     let peer = world.connect(address).await?;
     let Some(key) = client.upgrade().map(|client| {
-        client.servers.numbers.borrow_mut().insert(peer, server);
-        client.key
+        client.servers().connections().reached(server, peer);
+        client.key()
     }) else {
         world.disconnect(peer);
         return Ok(());
     };
     say_hello(world, peer, key).await?;
     if let Some(client) = client.upgrade() {
-        client.servers.connected.borrow_mut().insert(server, peer);
+        client.servers().connections().greeted(server, peer);
     }
     Ok(())
 }
@@ -115,7 +109,6 @@ impl<W: World> State<W> {
         if let Err(error) = connected {
             self.server_left(server, &server_left(server, &error));
         }
-        self.servers.connecting.borrow_mut().remove(&server);
-        self.servers.changed.notify();
+        self.servers().connections().end_connecting(server);
     }
 }

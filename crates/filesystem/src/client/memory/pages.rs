@@ -1,7 +1,7 @@
 //! Pages: whole blocks of a file, mapped from the memory of a server.
 
-use super::faults::unexpected;
-use super::state::Client;
+use crate::client::faults::unexpected;
+use crate::client::state::Client;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::ops::Range;
 use wire::{BlockRequest, Fault, FileRecord, Reply};

@@ -7,7 +7,7 @@
 
 use super::group::Group;
 use super::peer_mesh::PeerMesh;
-use super::state::Client;
+use crate::client::state::Client;
 use crate::collective::{Strategy, Transfer};
 use crate::signal::Signal;
 use futures_util::future::{Either, pending, select};

@@ -1,8 +1,8 @@
 //! Requests of a client to its servers.
 
 use super::calls::Answer;
-use super::faults::{not_sent, unexpected};
-use super::state::Client;
+use crate::client::faults::{not_sent, unexpected};
+use crate::client::state::Client;
 use crate::scale::{frequent_header, rare};
 use futures_util::future::join_all;
 use units::{Duration, PeerId, ServerId};
@@ -40,7 +40,7 @@ impl<W: World> Client<W> {
     }
 
     /// Sends a server a request and waits for the reply and its data.
-    pub(super) fn call_for_data(
+    pub(crate) fn call_for_data(
         &self,
         server: ServerId,
         request: impl Into<Request>,
@@ -50,7 +50,7 @@ impl<W: World> Client<W> {
     }
 
     /// Sends a server a request with data and waits for the reply and its data.
-    pub(super) async fn call_with_data(
+    pub(crate) async fn call_with_data(
         &self,
         server: ServerId,
         request: impl Into<Request>,
@@ -75,13 +75,13 @@ impl<W: World> Client<W> {
         header: impl FnOnce(RequestId) -> Header,
         body: Option<W::Payload>,
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
-        let call = self.0.calls.begin(server)?;
-        let peer = match self.0.servers.peer(server) {
+        let call = self.0.servers().begin_call(server)?;
+        let peer = match self.0.servers().peer(server) {
             Some(peer) => peer,
             None => rare(self.connect_to(server)).await?,
         };
         let message = world::Message { body, ..world::Message::new(header(call.id())) };
-        let sent = self.0.world.send(peer, message).await;
+        let sent = self.world().send(peer, message).await;
         sent.map_err(|error| not_sent(server, &error))?;
         call.await.result()
     }
@@ -95,14 +95,14 @@ impl<W: World> Client<W> {
         request: impl FnOnce(RequestId) -> Frequent,
         body: Option<W::Payload>,
     ) -> Result<Outcome, Fault> {
-        let call = self.0.calls.begin(server)?;
+        let call = self.0.servers().begin_call(server)?;
         let header = frequent_header(&request(call.id()));
         let message = world::Message { header, body, place: None, loan: None };
-        let peer = match self.0.servers.peer(server) {
+        let peer = match self.0.servers().peer(server) {
             Some(peer) => peer,
             None => rare(self.connect_to(server)).await?,
         };
-        let sent = self.0.world.send_after(cost, peer, message).await;
+        let sent = self.world().send_after(cost, peer, message).await;
         sent.map_err(|error| not_sent(server, &error))?;
         match call.await {
             Answer::Done => Ok(Outcome::Done),
@@ -146,12 +146,13 @@ impl<W: World> Client<W> {
         let request = PreparedRequest::new(request);
         let messages: Vec<(PeerId, Header)> = servers
             .filter_map(|server| {
-                let (call, peer) = (self.0.calls.begin(server).ok()?, self.0.servers.peer(server)?);
+                let (call, peer) =
+                    (self.0.servers().begin_call(server).ok()?, self.0.servers().peer(server)?);
                 Some((peer, request.encode(call.id())))
             })
             .collect();
-        let world = self.0.world.clone();
-        self.0.listening.spawn(async move {
+        let world = self.world().clone();
+        self.0.spawn(async move {
             let send = |(peer, header)| world.send(peer, world::Message::new(header));
             join_all(messages.into_iter().map(send)).await;
             Ok(())

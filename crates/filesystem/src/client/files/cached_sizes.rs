@@ -7,7 +7,7 @@ use wire::FileSize;
 
 /// Cached sizes of the open files of one client.
 #[derive(Default)]
-pub(super) struct Sizes(RefCell<BTreeMap<FileId, CachedRecord>>);
+pub(crate) struct Sizes(RefCell<BTreeMap<FileId, CachedRecord>>);
 
 struct CachedRecord {
     /// Number of opens without a close.
@@ -45,13 +45,13 @@ impl Sizes {
 
     /// Counts an open of a file that another client has open, without any server listing this
     /// client.
-    pub(super) fn opened_beside(&self, file: FileId, recorded: FileSize) {
+    pub(crate) fn opened_beside(&self, file: FileId, recorded: FileSize) {
         self.opened(file, recorded, false);
     }
 
     /// Counts a close. On the last close, if servers list this client, returns the lower bound of
     /// the size that the catalogue has recorded.
-    pub(super) fn closed(&self, file: FileId) -> Option<FileSize> {
+    pub(crate) fn closed(&self, file: FileId) -> Option<FileSize> {
         let mut all = self.0.borrow_mut();
         let Some(known) = all.get_mut(&file) else { return Some(FileSize::default()) };
         known.opened -= 1;
@@ -63,32 +63,32 @@ impl Sizes {
     }
 
     /// Returns the files whose size the catalogue may not have recorded.
-    pub(super) fn all_unrecorded(&self) -> Vec<FileId> {
+    pub(crate) fn all_unrecorded(&self) -> Vec<FileId> {
         let all = self.0.borrow();
         all.iter().filter(|(_, known)| !known.is_recorded()).map(|(file, _)| *file).collect()
     }
 
-    pub(super) fn learn(&self, file: FileId, size: FileSize) {
+    pub(crate) fn learn(&self, file: FileId, size: FileSize) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
             known.size = known.size.max(size);
         }
     }
 
-    pub(super) fn recorded(&self, file: FileId, size: FileSize) {
+    pub(crate) fn recorded(&self, file: FileId, size: FileSize) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
             known.recorded = known.recorded.max(size);
         }
     }
 
     /// Counts that this client sets the size of a file.
-    pub(super) fn set(&self, file: FileId) {
+    pub(crate) fn set(&self, file: FileId) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
             known.times_set += 1;
         }
     }
 
     /// Returns `times_set` when no record on stable storage need show the size that was set last.
-    pub(super) fn owed(&self, file: FileId) -> Option<u64> {
+    pub(crate) fn owed(&self, file: FileId) -> Option<u64> {
         let all = self.0.borrow();
         all.get(&file)
             .filter(|known| known.times_set > known.times_kept)
@@ -96,14 +96,14 @@ impl Sizes {
     }
 
     /// Notes that a server has kept the size that the file had at this value of `times_set`.
-    pub(super) fn kept(&self, file: FileId, times_set: u64) {
+    pub(crate) fn kept(&self, file: FileId, times_set: u64) {
         if let Some(known) = self.0.borrow_mut().get_mut(&file) {
             known.times_kept = known.times_kept.max(times_set);
         }
     }
 
     /// Returns the size of a file if the catalogue may not have recorded it.
-    pub(super) fn unrecorded(&self, file: FileId) -> Option<FileSize> {
+    pub(crate) fn unrecorded(&self, file: FileId) -> Option<FileSize> {
         let all = self.0.borrow();
         all.get(&file).filter(|known| !known.is_recorded()).map(|known| known.size)
     }
@@ -116,24 +116,24 @@ impl CachedRecord {
 }
 
 /// Guard of a file that is being opened. Dropping it closes the file again.
-pub(super) struct Opening<'a> {
+pub(crate) struct Opening<'a> {
     sizes: &'a Sizes,
     file: FileId,
 }
 
 impl<'a> Opening<'a> {
-    pub(super) fn begin(sizes: &'a Sizes, file: FileId, recorded: FileSize) -> Self {
+    pub(crate) fn begin(sizes: &'a Sizes, file: FileId, recorded: FileSize) -> Self {
         sizes.opened(file, recorded, true);
         Self { sizes, file }
     }
 
     /// Keeps the file open.
-    pub(super) fn succeeded(self) {
+    pub(crate) fn succeeded(self) {
         std::mem::forget(self);
     }
 
     /// Closes the file. Returns true when the client has not opened it otherwise.
-    pub(super) fn failed(self) -> bool {
+    pub(crate) fn failed(self) -> bool {
         let file = self.file;
         let sizes = self.sizes;
         std::mem::forget(self);

@@ -5,7 +5,7 @@
 //!   and no copy.
 //! - Bytes that a server may still write belong to no other buffer.
 
-use super::state::Client;
+use crate::client::state::Client;
 use crate::collective::caching;
 use crate::signal::Signal;
 use policy::{Chunk, Direction, RangeSet};

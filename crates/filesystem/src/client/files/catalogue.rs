@@ -1,9 +1,9 @@
 //! Directories and files by name: requests of a client to the catalogue.
 
 use super::cached_sizes::Opening;
-use super::faults::unexpected;
 use super::limits::{CATALOGUE, OPENING_MAX};
-use super::state::Client;
+use crate::client::faults::unexpected;
+use crate::client::state::Client;
 use policy::{Buffering, Pool, Stripe};
 use units::{FileId, Timestamp};
 use wire::{
@@ -111,11 +111,11 @@ impl<W: World> Client<W> {
     pub async fn close(&self, file: &FileRecord) -> Result<(), Fault> {
         // A server that has ended may have restarted, and other clients may have changed the file
         // without the knowledge of this client. Then the data shows the size of the file.
-        let recorded = match file.servers().any(|server| self.0.calls.has_left(server)) {
+        let recorded = match file.servers().any(|server| self.0.servers().has_left(server)) {
             true => Ok(()),
             false => self.record_size(file.file).await,
         };
-        let Some(known) = self.0.sizes.closed(file.file) else { return recorded };
+        let Some(known) = self.0.sizes().closed(file.file) else { return recorded };
         let close = FileRequest::Close { file: file.file, recorded: known };
         let closed = self.call_each_server(file.servers(), close).await?;
         let modified = closed.iter().filter_map(|reply| match reply {
@@ -360,7 +360,7 @@ impl<W: World> Client<W> {
     /// because member 0 has the file open. The client may get a report of an older failure once
     /// more.
     pub fn open_beside(&self, record: FileRecord) -> FileRecord {
-        self.0.sizes.opened_beside(record.file, record.size());
+        self.0.sizes().opened_beside(record.file, record.size());
         record
     }
 
@@ -371,7 +371,7 @@ impl<W: World> Client<W> {
         recorded: FileSize,
     ) -> Result<FileRecord, Fault> {
         let open = FileRequest::Open(record.clone());
-        let opening = Opening::begin(&self.0.sizes, record.file, recorded);
+        let opening = Opening::begin(self.0.sizes(), record.file, recorded);
         let opened = self.ask_servers_for_size(&record, open).await;
         if opened.is_ok() {
             opening.succeeded();

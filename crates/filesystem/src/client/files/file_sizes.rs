@@ -5,9 +5,9 @@
 //! - A client that has grown a file reports the size to the catalogue when it closes the file.
 //! - A file record learns a size only when all servers of the file know it.
 
-use super::faults::unexpected;
 use super::limits::{CATALOGUE, OPENING_MAX};
-use super::state::Client;
+use crate::client::faults::unexpected;
+use crate::client::state::Client;
 use futures_util::future::{join_all, try_join_all};
 use std::collections::BTreeMap;
 use units::{FileId, ServerId, Timestamp};
@@ -63,7 +63,7 @@ impl<W: World> Client<W> {
     /// had data. Active collectives on the file fail with [`Fault::PastEnd`].
     pub async fn set_size(&self, file: &mut FileRecord, bytes: u64) -> Result<(), Fault> {
         self.refresh(file).await?;
-        self.0.sizes.set(file.file);
+        self.0.sizes().set(file.file);
         if bytes >= file.bytes {
             self.grow(file, bytes).await?;
             return self.keep_owed_size(file).await;
@@ -150,31 +150,31 @@ impl<W: World> Client<W> {
     /// client that ends without closing its files. Reports nothing when a server has left, as
     /// [`Client::close`].
     pub async fn record_sizes(&self) -> Result<(), Fault> {
-        if self.0.calls.first_left().is_some() {
+        if self.0.servers().first_left().is_some() {
             return Ok(());
         }
-        let files = self.0.sizes.all_unrecorded();
+        let files = self.0.sizes().all_unrecorded();
         try_join_all(files.into_iter().map(|file| self.record_size(file))).await.map(|_| ())
     }
 
     /// Makes one server keep the size of a file on stable storage if this client has set it. Data
     /// on the disks shows how far writes have come, and every server keeps cuts itself.
     pub(crate) async fn keep_owed_size(&self, file: &FileRecord) -> Result<(), Fault> {
-        if let Some(times_set) = self.0.sizes.owed(file.file)
+        if let Some(times_set) = self.0.sizes().owed(file.file)
             && let Some(first) = file.servers().next()
         {
             self.ask_for_size(first, FileRequest::KeepSize { file: file.file }).await?;
-            self.0.sizes.kept(file.file, times_set);
+            self.0.sizes().kept(file.file, times_set);
         }
         Ok(())
     }
 
     /// Reports the size of an open file to the catalogue, if it may not have it. All servers know
     /// the size: after a cut none has bytes beyond it that the catalogue does not know of.
-    pub(super) async fn record_size(&self, file: FileId) -> Result<(), Fault> {
-        let Some(size) = self.0.sizes.unrecorded(file) else { return Ok(()) };
+    pub(crate) async fn record_size(&self, file: FileId) -> Result<(), Fault> {
+        let Some(size) = self.0.sizes().unrecorded(file) else { return Ok(()) };
         match self.ask_for_size(CATALOGUE, CatalogueRequest::RecordSize { file, size }).await {
-            Ok(known) => self.0.sizes.recorded(file, known),
+            Ok(known) => self.0.sizes().recorded(file, known),
             // The file was removed, and clients that have it open keep it.
             Err(Fault::NoSuchFile { .. }) => {}
             Err(fault) => return Err(fault),
@@ -184,7 +184,7 @@ impl<W: World> Client<W> {
 
     /// Sends all servers of a file a request that they answer with its size. Repeats it until all
     /// of them know the greatest answer: another client may be in the middle of a change.
-    pub(super) async fn ask_servers_for_size(
+    pub(crate) async fn ask_servers_for_size(
         &self,
         file: &FileRecord,
         mut request: FileRequest,
@@ -198,7 +198,7 @@ impl<W: World> Client<W> {
             servers = all.filter(|(_, known)| *known < size).map(|(server, _)| server).collect();
             request = FileRequest::Resize { file: file.file, size };
         }
-        self.0.sizes.learn(file.file, size);
+        self.0.sizes().learn(file.file, size);
         Ok(size)
     }
 
@@ -217,7 +217,7 @@ impl<W: World> Client<W> {
         Ok(known)
     }
 
-    pub(super) async fn ask_for_size(
+    pub(crate) async fn ask_for_size(
         &self,
         server: ServerId,
         request: impl Into<Request>,

@@ -1,0 +1,10 @@
+//! Connections of a client to the servers, and the requests that it sends on them.
+
+pub(super) mod calls;
+mod connect;
+pub(super) mod connection_table;
+mod requests;
+pub(super) mod servers;
+mod watch;
+
+pub(crate) use requests::Outcome;

@@ -1,0 +1,8 @@
+//! Files by name, and their sizes.
+
+pub(super) mod cached_sizes;
+mod catalogue;
+mod file_sizes;
+mod limits;
+
+pub use catalogue::NewFile;

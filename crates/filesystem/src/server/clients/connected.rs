@@ -1,0 +1,112 @@
+//! Clients of a server: those that are connected, and those that have departed.
+//!
+//! Invariant: a key names at most one connection, and none again after its client has departed.
+
+use super::departed_keys::DepartedKeys;
+use super::probes::{BoundedWait, Probe, Probes};
+use super::session::Session;
+use crate::scale::Table;
+use crate::signal::Signal;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use units::PeerId;
+use wire::ClientKey;
+use world::World;
+
+/// Clients of one server.
+pub(crate) struct Clients<W: World> {
+    sessions: RefCell<Table<PeerId, Box<Session<W>>>>,
+    /// Connection of each client, by its key.
+    peers: RefCell<BTreeMap<ClientKey, PeerId>>,
+    departed: DepartedKeys,
+    /// Notified when a client has sent its greeting.
+    greeted: Signal,
+    /// Clients that are being pinged.
+    probes: Probes,
+}
+
+impl<W: World> Default for Clients<W> {
+    fn default() -> Self {
+        Self {
+            sessions: RefCell::default(),
+            peers: RefCell::default(),
+            departed: DepartedKeys::default(),
+            greeted: Signal::default(),
+            probes: Probes::default(),
+        }
+    }
+}
+
+impl<W: World> Clients<W> {
+    /// Opens the session of a client. False when its connection or its key has one.
+    pub(crate) fn greet(&self, peer: PeerId, session: Session<W>) -> bool {
+        let mut sessions = self.sessions.borrow_mut();
+        let mut peers = self.peers.borrow_mut();
+        if peers.contains_key(&session.key()) || sessions.contains(peer) {
+            return false;
+        }
+        peers.insert(session.key(), peer);
+        sessions.insert(peer, Box::new(session));
+        drop((sessions, peers));
+        self.greeted.notify();
+        true
+    }
+
+    /// Removes the session of a client that departs. Its active requests end when it is dropped.
+    pub(crate) fn depart(&self, peer: PeerId) -> Option<Box<Session<W>>> {
+        let session = self.sessions.borrow_mut().remove(peer)?;
+        self.peers.borrow_mut().remove(&session.key());
+        self.departed.add(session.key());
+        Some(session)
+    }
+
+    /// Removes all sessions, because the server ends.
+    pub(crate) fn take_all(&self) -> Table<PeerId, Box<Session<W>>> {
+        std::mem::take(&mut *self.sessions.borrow_mut())
+    }
+
+    /// Acts on the session of a client, if it is connected.
+    pub(crate) fn with<R>(&self, peer: PeerId, act: impl FnOnce(&Session<W>) -> R) -> Option<R> {
+        self.sessions.borrow().get(peer).map(|session| act(session))
+    }
+
+    /// Tells if a client is connected.
+    pub(crate) fn is_here(&self, peer: PeerId) -> bool {
+        self.sessions.borrow().contains(peer)
+    }
+
+    /// Number of connected clients.
+    pub(crate) fn count(&self) -> usize {
+        self.sessions.borrow().count()
+    }
+
+    /// Returns the connection of the client with this key.
+    pub(crate) fn peer_of(&self, key: ClientKey) -> Option<PeerId> {
+        self.peers.borrow().get(&key).copied()
+    }
+
+    /// Tells if the client with this key is known to have departed.
+    pub(crate) fn has_departed(&self, key: ClientKey) -> bool {
+        self.departed.contains(key)
+    }
+
+    /// Waits until `find` has a result. Calls it now and after each greeting.
+    pub(crate) async fn until_greeted<R>(&self, find: impl FnMut() -> Option<R>) -> R {
+        self.greeted.until(find).await
+    }
+
+    /// Counts a request of a client as one whose wait has a time-out of its own.
+    pub(crate) fn bounded_wait(&self, peer: PeerId) -> Option<BoundedWait> {
+        self.with(peer, Session::bounded_wait)
+    }
+
+    /// Tells if a client has a request that may wait without a time-out of its own.
+    pub(crate) fn waits_unbounded(&self, peer: PeerId) -> bool {
+        self.with(peer, Session::waits_unbounded).unwrap_or(false)
+    }
+
+    /// Begins to ping a client, unless it is being pinged already.
+    pub(crate) fn begin_probe(&self, peer: PeerId) -> Option<Probe<'_>> {
+        self.probes.begin(peer)
+    }
+}
