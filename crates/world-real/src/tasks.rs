@@ -7,6 +7,7 @@
 //! - A panic in a task is a defect of the program: it ends [`run`] and is never swallowed.
 
 use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
 use std::any::Any;
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -43,6 +44,12 @@ pub(crate) fn spawn(future: impl Future<Output = ()> + 'static) -> Task {
 
 /// Starts `future` as a task of this thread, which nothing cancels but its handle.
 fn start(future: impl Future<Output = ()> + 'static) -> AbortHandle {
+    start_boxed(future.boxed_local())
+}
+
+/// [`start`] for all types of futures: the code of a task of tokio is compiled once, and not in
+/// each crate for each place that starts a task.
+fn start_boxed(future: LocalBoxFuture<'static, ()>) -> AbortHandle {
     let guarded = async move {
         if let Err(payload) = AssertUnwindSafe(future).catch_unwind().await {
             let waiting = PANICKED.with_borrow_mut(|panicked| {
