@@ -6,6 +6,7 @@
 //! - A request is answered exactly once, or its client has left.
 //! - No message makes the server panic.
 
+use crate::scale::start;
 use crate::server::block_cache::BlockCache;
 use crate::server::catalogue::Catalogue;
 use crate::server::client_caches::ClientCaches;
@@ -179,28 +180,26 @@ impl<W: World> Server<W> {
         bytes: u64,
         answer: impl FnOnce(Rc<Self>) -> F,
     ) -> bool {
-        let begun = self.clients.with(from, |session| {
-            if session.is_full() {
-                return false;
+        let Some(session) = self.clients.session(from) else { return false };
+        if session.is_full() {
+            return false;
+        }
+        self.counters.count_request();
+        let server = Rc::clone(self);
+        match (session.check_version(), self.memory.hold_request(from, bytes)) {
+            (Ok(()), None) => start(session.scope(), || answer(server)),
+            (Ok(()), Some(held)) => {
+                start(session.scope(), || {
+                    answer(server).map(move |done| {
+                        drop(held);
+                        done
+                    })
+                });
+                self.memory.bound_requests();
             }
-            self.counters.count_request();
-            let server = Rc::clone(self);
-            match (session.check_version(), self.memory.hold_request(from, bytes)) {
-                (Ok(()), None) => session.start(|| answer(server)),
-                (Ok(()), Some(held)) => {
-                    session.start(|| {
-                        answer(server).map(move |done| {
-                            drop(held);
-                            done
-                        })
-                    });
-                    self.memory.bound_requests();
-                }
-                (Err(refused), _) => session.start(|| server.refuse((from, id), refused)),
-            }
-            true
-        });
-        begun.unwrap_or(false)
+            (Err(refused), _) => start(session.scope(), || server.refuse((from, id), refused)),
+        }
+        true
     }
 
     /// Starts a write request, and keeps its data if the budget permits.

@@ -7,7 +7,7 @@ use super::probes::{BoundedWait, Probe, Probes};
 use super::session::Session;
 use crate::scale::Table;
 use crate::signal::Signal;
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
 use units::PeerId;
 use wire::ClientKey;
@@ -65,9 +65,10 @@ impl<W: World> Clients<W> {
         std::mem::take(&mut *self.sessions.borrow_mut())
     }
 
-    /// Acts on the session of a client, if it is connected.
-    pub(crate) fn with<R>(&self, peer: PeerId, act: impl FnOnce(&Session<W>) -> R) -> Option<R> {
-        self.sessions.borrow().get(peer).map(|session| act(session))
+    /// Returns the session of a client, if it is connected.
+    pub(crate) fn session(&self, peer: PeerId) -> Option<Ref<'_, Session<W>>> {
+        let sessions = self.sessions.borrow();
+        Ref::filter_map(sessions, |all| all.get(peer).map(Box::as_ref)).ok()
     }
 
     /// Tells if a client is connected.
@@ -97,12 +98,12 @@ impl<W: World> Clients<W> {
 
     /// Counts a request of a client as one whose wait has a time-out of its own.
     pub(crate) fn bounded_wait(&self, peer: PeerId) -> Option<BoundedWait> {
-        self.with(peer, Session::bounded_wait)
+        self.session(peer).map(|session| session.bounded_wait())
     }
 
     /// Tells if a client has a request that may wait without a time-out of its own.
     pub(crate) fn waits_unbounded(&self, peer: PeerId) -> bool {
-        self.with(peer, Session::waits_unbounded).unwrap_or(false)
+        self.session(peer).is_some_and(|session| session.waits_unbounded())
     }
 
     /// Begins to ping a client, unless it is being pinged already.

@@ -1,7 +1,6 @@
 //! Sessions of clients.
 
 use super::probes::BoundedWait;
-use crate::scale::start;
 use crate::server::files::open_files::ClientFiles;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -59,12 +58,9 @@ impl<W: World> Session<W> {
         self.scope.running() >= REQUESTS_MAX
     }
 
-    /// Starts a request with the future that `build` returns.
-    pub(crate) fn start<F>(&self, build: impl FnOnce() -> F)
-    where
-        F: Future<Output = Result<(), Infallible>> + 'static,
-    {
-        start(&self.scope, build);
+    /// Scope of the active requests of the client.
+    pub(crate) fn scope(&self) -> &Scope<W, Infallible> {
+        &self.scope
     }
 
     /// Counts an active request as one whose wait has a time-out of its own.

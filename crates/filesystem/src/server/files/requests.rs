@@ -3,7 +3,6 @@
 use crate::scale::rare;
 use crate::server::answer::Answer;
 use crate::server::catalogue;
-use crate::server::clients::session::Session;
 use crate::server::state::Server;
 use crate::server::transfers::answer_pools::{LARGE_ANSWER_BYTES, Source};
 use std::convert::Infallible;
@@ -69,10 +68,12 @@ impl<W: World> Server<W> {
         self.check_record(&record)?;
         let record = self.with_kept_size(record).await?;
         let (file, buffering, size) = (record.file, record.buffering, record.size());
-        let opened = self.clients.with(from, |session| self.files.open(session.files(), record));
-        let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
-        if opened.ok_or_else(gone)?? {
-            self.write_failures.opened(file, from);
+        {
+            let session = self.clients.session(from);
+            let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
+            if self.files.open(session.ok_or_else(gone)?.files(), record)? {
+                self.write_failures.opened(file, from);
+            }
         }
         self.cache.declare(file, buffering);
         let measured = self.measure(&self.files.get(file)?).await;
@@ -90,8 +91,8 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files.get(file)?;
         self.kept_sizes.recorded(file, recorded);
-        let close = |session: &Session<W>| self.files.close(session.files(), file);
-        let is_last = self.clients.with(from, close).unwrap_or(false);
+        let session = self.clients.session(from);
+        let is_last = session.is_some_and(|it| self.files.close(it.files(), file));
         if is_last && self.closed(file) {
             return Ok(Reply::Nameless.into());
         }
