@@ -84,7 +84,7 @@ mod tests {
         (0..EVICTED_MAX as u64 + 2).for_each(|block| add(&kept, 1, block));
         kept.add(|| None);
         assert!(take_all(&kept).into_iter().eq(2..EVICTED_MAX as u64 + 2));
-        [(1, 7), (2, 8), (1, 9)].map(|(file, block)| add(&kept, file, block));
+        [(1, 7), (2, 8), (1, 9)].into_iter().for_each(|(file, block)| add(&kept, file, block));
         kept.forget_file(FileId(1));
         kept.keep();
         assert_eq!(take_all(&kept), [8]);
