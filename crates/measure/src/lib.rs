@@ -1,6 +1,6 @@
 //! Measurements: benchmarks of real servers, and the demo.
 //!
-//! [`bench`] has client processes make collective transfers. [`tops`] measures files that each
+//! [`bench()`] has client processes make collective transfers. [`tops`] measures files that each
 //! client uses independently. [`replay`] carries out a recorded program.
 //! [`calibrate`] measures this machine for simulations; [`Residuals`] tell how far they were from
 //! real programs. [`plain_rates`] are those of a plain file.

@@ -104,7 +104,7 @@ impl MemberRun {
 }
 
 /// Disk-directed, non-collective: transfer between one client and this server. Written data stays
-/// in the server's cache until a [`FlushRequest`].
+/// in the server's cache until a [`FlushRequest`](crate::FlushRequest).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PartRequest {
     /// Number among the active parts of the sender.
