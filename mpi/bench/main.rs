@@ -26,7 +26,7 @@ fn repeats(record_bytes: u64) -> u32 {
     if record_bytes < 512 { 2 } else { 8 }
 }
 
-/// What is measured.
+/// Measurements to make.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Case {
     ranks: u32,
@@ -112,7 +112,7 @@ fn cases(is_quick: bool, ranks: &[u32]) -> Vec<Case> {
     cases
 }
 
-/// Where the contenders' programs and files are.
+/// Places of the contenders' programs and files.
 struct Bench {
     servers: Servers,
     folder: PathBuf,
@@ -331,7 +331,7 @@ fn picture(results: &Results, ranks: u32) -> String {
     Lines { title, x_name, y_name: "log10 of the ratio of rates", series: series.collect() }.draw()
 }
 
-/// What the command line asks for.
+/// Options of the command line.
 struct Options {
     is_quick: bool,
     rounds: u32,

@@ -14,7 +14,7 @@ const NAME: &str = "matrix";
 const FILE: FileNumber = FileNumber(0);
 const ALL: Communicator = Communicator(0);
 
-/// What one rank does, from its begin to its end.
+/// Events of one rank, from its begin to its end.
 pub struct MadeRank {
     events: Vec<Operation>,
     parts: Vec<OwnPart>,

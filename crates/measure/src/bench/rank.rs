@@ -29,7 +29,7 @@ pub(super) struct BenchRank<'a> {
     repetitions: Cell<u32>,
 }
 
-/// What a transfer of the rank needs.
+/// All that a transfer of the rank needs.
 struct Case {
     group: Rc<Group>,
     case: CaseSpec,

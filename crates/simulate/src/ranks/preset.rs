@@ -25,7 +25,7 @@ use world_simulated::SimulatedWorld;
 /// Timeout of members that wait for one another. They wait for the slowest one.
 const JOIN_TIMEOUT: Duration = Duration::from_ms(60_000);
 
-/// What clients prepare before the clock starts.
+/// Preparation of clients before the clock starts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Preparation {
     /// One collective transfer by the strategy of the scenario.
@@ -35,7 +35,7 @@ pub(crate) enum Preparation {
     Caches { collective: Option<Strategy> },
 }
 
-/// What one client did in the measured part of a program.
+/// Result of one client in the measured part of a program.
 pub(crate) struct Measured<P: Verify> {
     pub(crate) start: Instant,
     pub(crate) end: Instant,
@@ -84,7 +84,7 @@ pub(crate) struct PresetFile {
     record: Rc<RefCell<FileRecord>>,
 }
 
-/// What all clients know.
+/// Knowledge that all clients share.
 #[derive(Clone)]
 pub(crate) struct Clients {
     scenario: Rc<Scenario>,
@@ -377,6 +377,10 @@ impl<P: Verify> Rank for PresetRank<P> {
             let transfer = self.transfer_of(direction, record, &access, strategy);
             let (mesh, shared) = (Rc::clone(&self.mesh), Rc::clone(shared));
             return async move { mesh.transfer(&transfer, &shared).await }.boxed_local();
+        }
+        if is_collective {
+            let cause = "the program has no rule for a collective transfer".to_owned();
+            return std::future::ready(Err(Fault::BadAccess { cause })).boxed_local();
         }
         let (client, memory) = (self.client.clone(), self.memory.clone());
         async move {

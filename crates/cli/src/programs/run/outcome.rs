@@ -11,7 +11,7 @@ use measure::PlainRates;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What a run has come to.
+/// Outcome of a run.
 pub(super) struct Outcome<'a> {
     pub(super) arguments: &'a Run,
     pub(super) instance: PathBuf,

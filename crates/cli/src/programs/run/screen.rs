@@ -98,7 +98,7 @@ fn calls(outcome: &Outcome<'_>) -> Vec<String> {
     lines
 }
 
-/// How the bytes were moved, and how the time was spent.
+/// Ways in which bytes were moved and time was spent.
 fn transfers(outcome: &Outcome<'_>, rows: &[&CallReport]) -> Vec<String> {
     let report = &outcome.report;
     let (moved, requests) = outcome.moved();

@@ -66,7 +66,7 @@ impl<W: World> BlockTable<W> {
         self.bytes.get()
     }
 
-    /// What the blocks occupy.
+    /// Room that the blocks occupy.
     pub(super) fn occupancy(&self) -> &Occupancy {
         &self.occupancy
     }

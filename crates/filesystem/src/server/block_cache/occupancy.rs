@@ -10,7 +10,7 @@ use units::DiskId;
 /// copies.
 const PINNED_SHARE: u64 = 2;
 
-/// What blocks occupy in a cache, for each disk, and the tasks that wait for room.
+/// Room that blocks occupy in a cache, for each disk, and the tasks that wait for room.
 pub(super) struct Occupancy {
     /// Maximum number of bytes that one disk may occupy.
     share_bytes_max: u64,

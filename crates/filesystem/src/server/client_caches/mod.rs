@@ -9,7 +9,7 @@
 //!                                               else: read it from the disk and send it
 //! ```
 //!
-//! Which copy is used, who drops one, and where evicted lines go is decided by
+//! The copy to use, the client that drops one, and the place of evicted lines are decided by
 //! [`policy::Directory`].
 //!
 //! Invariants:

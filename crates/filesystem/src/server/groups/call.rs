@@ -21,7 +21,7 @@ pub(super) struct Call {
     joined: RefCell<BTreeMap<ClientId, MemberRun>>,
     /// Number of members that have joined.
     joined_count: Cell<u64>,
-    /// What the members of each request transfer, until the transfer begins.
+    /// Access of the members of each request, until the transfer begins.
     accesses: RefCell<Vec<(Vec<MemberRun>, Access)>>,
     /// True from the moment at which the last member has joined.
     is_complete: Cell<bool>,

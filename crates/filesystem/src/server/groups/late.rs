@@ -1,4 +1,4 @@
-//! Which of the members that have waited in vain asks for those that are missing.
+//! Choice of one member, of those that have waited in vain, to ask for the missing ones.
 
 use futures_util::future::pending;
 use std::cell::Cell;
