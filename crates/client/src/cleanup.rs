@@ -33,10 +33,6 @@ const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 static CLEANUPS: Mutex<Vec<Cleanup>> = Mutex::new(Vec::new());
 
-fn register(cleanup: Cleanup) {
-    CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner).push(cleanup);
-}
-
 fn forget(cleanup: &Cleanup) {
     CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| other != cleanup);
 }
@@ -47,8 +43,24 @@ pub struct Undo(Cleanup);
 impl Undo {
     /// Registers a cleanup.
     pub fn on_signals(cleanup: Cleanup) -> Self {
-        register(cleanup.clone());
+        CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner).push(cleanup.clone());
         Self(cleanup)
+    }
+
+    /// Makes what must be cleaned up, and registers its cleanup. An interrupt meanwhile waits until
+    /// both are done, so it leaves nothing.
+    ///
+    /// # Errors
+    /// Those of `make`; then nothing is registered.
+    pub fn made<T, E>(
+        make: impl FnOnce() -> Result<T, E>,
+        cleanup: impl FnOnce(&T) -> Cleanup,
+    ) -> Result<(T, Self), E> {
+        let mut cleanups = CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = make()?;
+        let cleanup = cleanup(&made);
+        cleanups.push(cleanup.clone());
+        Ok((made, Self(cleanup)))
     }
 
     /// Returns at once unless the cleanup has begun. Then it blocks until the process exits.
@@ -133,4 +145,32 @@ fn remove_copy(instance: &Instance, name: &str) {
         std::io::stderr(),
         "unisono: {name:?} is incomplete and could not be removed: {cause}"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::TryLockError;
+
+    #[test]
+    fn an_interrupt_waits_until_the_cleanup_of_what_is_made_is_known() {
+        // Proves: cleanups cannot begin between the making of a thing and its registration, a thing
+        // that was not made has none, and a dropped guard takes its cleanup back.
+        let path = PathBuf::from("made-by-a-test");
+        let begin = || matches!(CLEANUPS.try_lock(), Err(TryLockError::WouldBlock));
+        let make = || {
+            assert!(std::thread::scope(|scope| scope.spawn(begin).join()).expect("no panic"));
+            Ok::<_, ()>(path.clone())
+        };
+        let (_, undo) = Undo::made(make, |path| Cleanup::Remove(path.clone())).expect("it is made");
+        let registered = || {
+            let cleanups = CLEANUPS.lock().unwrap_or_else(PoisonError::into_inner);
+            cleanups.iter().filter(|one| **one == Cleanup::Remove(path.clone())).count()
+        };
+        assert_eq!(registered(), 1);
+        let failed = Undo::made(|| Err::<PathBuf, _>(5), |path| Cleanup::Remove(path.clone()));
+        assert_eq!((failed.err(), registered()), (Some(5), 1));
+        drop(undo);
+        assert_eq!(registered(), 0);
+    }
 }

@@ -61,11 +61,11 @@ impl Child {
     /// Starts a child with `errors` as its standard error.
     pub fn start(mut command: Command, errors: Stdio) -> Result<Self, UserError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).process_group(0);
-        let mut process = command.spawn().map_err(|error| cannot_start(&command, &error))?;
+        let (mut process, undo) =
+            spawn(&mut command).map_err(|error| cannot_start(&command, &error))?;
         let output = process.stdout.take().ok_or_else(|| {
             cannot_start(&command, &std::io::Error::other("it has no standard output"))
         })?;
-        let undo = Undo::on_signals(Cleanup::Kill(process.id()));
         Ok(Self { process, output: BufReader::new(output), is_attached: true, _undo: undo })
     }
 
@@ -140,9 +140,13 @@ impl Drop for Child {
 /// if that is killed. Returns only its standard error.
 pub fn run_to_end(mut command: Command) -> std::io::Result<Output> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-    let process = command.spawn()?;
-    let _ended_with_this_one = Undo::on_signals(Cleanup::Kill(process.id()));
+    let (process, _ended_with_this_one) = spawn(&mut command)?;
     process.wait_with_output()
+}
+
+/// Starts a child that an interrupt by the user kills.
+fn spawn(command: &mut Command) -> std::io::Result<(std::process::Child, Undo)> {
+    Undo::made(|| command.spawn(), |process| Cleanup::Kill(process.id()))
 }
 
 /// Handle to wait for the end of a process that need not be a child of this one.
@@ -218,17 +222,20 @@ impl TemporaryDirectory {
     /// Makes a directory that only this user may enter, below `parent`.
     pub(crate) fn new(parent: &std::path::Path) -> Result<Self, UserError> {
         let private = std::fs::Permissions::from_mode(0o700);
-        let made =
-            tempfile::Builder::new().prefix("unisono-").permissions(private).tempdir_in(parent);
-        let path = made.map(tempfile::TempDir::keep).map_err(|error| {
+        let mut new = tempfile::Builder::new();
+        new.prefix("unisono-").permissions(private);
+        let made = Undo::made(
+            || new.tempdir_in(parent).map(tempfile::TempDir::keep),
+            |path| Cleanup::Remove(path.clone()),
+        );
+        let (path, undo) = made.map_err(|error| {
             UserError::usage(
                 format!("cannot make a directory in {}", parent.display()),
                 error.to_string(),
                 "name a directory that you may write to with --directory",
             )
         })?;
-        let undo = Some(Undo::on_signals(Cleanup::Remove(path.clone())));
-        Ok(Self { path, undo })
+        Ok(Self { path, undo: Some(undo) })
     }
 
     pub(crate) fn path(&self) -> &std::path::Path {

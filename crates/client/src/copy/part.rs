@@ -26,15 +26,17 @@ impl PartFile {
         let replaced = fs::metadata(target).ok().filter(fs::Metadata::is_file);
         let mode = replaced.map(|file| file.permissions().mode() & 0o777);
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let file = tempfile::Builder::new()
-            .prefix(".unisono-part-")
-            // A file that replaces none gets its mode from the umask, as any new file.
-            .permissions(Permissions::from_mode(mode.unwrap_or(0o666)))
-            .tempfile_in(parent.unwrap_or(Path::new(".")))?;
+        let mut new = tempfile::Builder::new();
+        // A file that replaces none gets its mode from the umask, as any new file.
+        let permissions = Permissions::from_mode(mode.unwrap_or(0o666));
+        new.prefix(".unisono-part-").permissions(permissions);
+        let (file, undo) = Undo::made(
+            || new.tempfile_in(parent.unwrap_or(Path::new("."))),
+            |file| Cleanup::RemoveFile(file.path().to_owned()),
+        )?;
         if let Some(mode) = mode {
             file.as_file().set_permissions(Permissions::from_mode(mode))?;
         }
-        let undo = Undo::on_signals(Cleanup::RemoveFile(file.path().to_owned()));
         Ok(Self { file, target: target.to_owned(), _undo: undo })
     }
 

@@ -160,11 +160,12 @@ impl Work<'_> {
             placement(connection, self.worker.usual, &defaults, self.bytes);
         let made = made_now();
         let new = NewFile { name: part.clone(), bytes: self.bytes, stripe, pool, buffering, made };
-        let file = connection.create_as(new).map_err(failing)?;
+        // Before the file is made, which takes as long as a server does. Nothing else has its name.
         let undo = Undo::on_signals(Cleanup::RemoveCopy {
             instance: connection.instance().clone(),
             name: part.clone(),
         });
+        let file = connection.create_as(new).map_err(failing)?;
         let target = Target::Instance(file.clone());
         let copied = || {
             self.move_all(&target)?;

@@ -67,8 +67,10 @@ struct ScratchFile {
 
 impl ScratchFile {
     fn new(directory: &Path) -> std::io::Result<Self> {
-        let file = tempfile::Builder::new().prefix(".unisono-dd-").tempfile_in(directory)?;
-        let undo = Undo::on_signals(Cleanup::RemoveFile(file.path().to_owned()));
+        let (file, undo) = Undo::made(
+            || tempfile::Builder::new().prefix(".unisono-dd-").tempfile_in(directory),
+            |file| Cleanup::RemoveFile(file.path().to_owned()),
+        )?;
         Ok(Self { file, _undo: undo })
     }
 

@@ -28,15 +28,17 @@ pub fn replay(
     let trace = Trace::open(&plan.trace)?;
     trace.check()?;
     let program = Program::new(trace.ranks)?;
-    let sockets =
-        tempfile::Builder::new().prefix("unisono-replay-").tempdir().map_err(|error| {
-            UserError::usage(
-                "cannot make a directory for the sockets of a replay",
-                error.to_string(),
-                "set TMPDIR to a directory that you may write to",
-            )
-        })?;
-    let _removed_on_signals = Undo::on_signals(Cleanup::Remove(sockets.path().to_owned()));
+    let made = Undo::made(
+        || tempfile::Builder::new().prefix("unisono-replay-").tempdir(),
+        |sockets| Cleanup::Remove(sockets.path().to_owned()),
+    );
+    let (sockets, _removed_on_signals) = made.map_err(|error| {
+        UserError::usage(
+            "cannot make a directory for the sockets of a replay",
+            error.to_string(),
+            "set TMPDIR to a directory that you may write to",
+        )
+    })?;
     check_memory(&program)?;
     let mut ranks = Ranks::start(instance, executable, plan, &program, sockets.path())?;
     let connection = Connection::open(instance)?;
