@@ -277,7 +277,7 @@ fn senseless_parts() -> Vec<RequestWithBody> {
         part(1, all(FILE_BYTES, 0), 0),
         part(1, all(FILE_BYTES + 1, 1), 0),
         part(1, all(FILE_BYTES, 1), 0), // a memory that nobody has exposed
-        part(1, Access::List(vec![]), 0),
+        part(1, Access::lists(vec![]), 0),
     ]
 }
 
@@ -330,17 +330,17 @@ fn hostile() -> Vec<Access> {
         Access::All { bytes: FILE_BYTES, clients: 2 },
         Access::All { bytes: FILE_BYTES, clients: 0 },
         Access::All { bytes: FILE_BYTES, clients: u32::MAX },
-        Access::List(vec![vec![entry(0, 0, 10), entry(5, 10, 10)]]),
-        Access::List(vec![vec![entry(0, 0, 10), entry(10, 5, 10)]]),
-        Access::List(vec![vec![entry(u64::MAX, 0, 10)]]),
-        Access::List(vec![vec![entry(0, u64::MAX, 10)]]),
-        Access::List(vec![vec![entry(0, 0, 0)]]),
-        Access::List(vec![vec![entry(0, 1 << 40, 10)]]), // in the file, but outside the memory
-        Access::List(vec![]),
-        Access::Nested(vec![nested(8, vec![level(u64::MAX, 8, 8)])]),
-        Access::Nested(vec![nested(8, vec![level(u64::MAX, u64::MAX, u64::MAX); 16])]),
-        Access::Nested(vec![nested(8, vec![level(2, 8, 8); 60])]),
-        Access::Nested(vec![nested(8, vec![level(10, 0, 0)])]),
+        Access::lists(vec![vec![entry(0, 0, 10), entry(5, 10, 10)]]),
+        Access::lists(vec![vec![entry(0, 0, 10), entry(10, 5, 10)]]),
+        Access::lists(vec![vec![entry(u64::MAX, 0, 10)]]),
+        Access::lists(vec![vec![entry(0, u64::MAX, 10)]]),
+        Access::lists(vec![vec![entry(0, 0, 0)]]),
+        Access::lists(vec![vec![entry(0, 1 << 40, 10)]]), // in the file, but outside the memory
+        Access::lists(vec![]),
+        Access::nested(vec![nested(8, vec![level(u64::MAX, 8, 8)])]),
+        Access::nested(vec![nested(8, vec![level(u64::MAX, u64::MAX, u64::MAX); 16])]),
+        Access::nested(vec![nested(8, vec![level(2, 8, 8); 60])]),
+        Access::nested(vec![nested(8, vec![level(10, 0, 0)])]),
         distribution(vec![u64::MAX, u64::MAX], vec![1, 1], 1),
         distribution(vec![125], vec![u32::MAX], u32::MAX),
         distribution(vec![125], vec![0], 1),
@@ -484,7 +484,7 @@ fn answer_that_fits_no_message_becomes_a_fault() {
         let file = create(&group, "f", bytes, start.shape.stripe()).await.unwrap();
         let entry = |at: u64| ListEntry { file_offset: at << 20, memory_offset: 0, length: 1 };
         let far = |at: u64| ListEntry { memory_offset: at, ..entry(at) };
-        let access = Access::List(vec![(0..1 << 20).map(far).collect()]);
+        let access = Access::lists(vec![(0..1 << 20).map(far).collect()]);
         let memory = share(&group, vec![0; 1 << 20]).await.unwrap();
         let transfer = transfer(Direction::Read, &file, &access, Strategy::DiskDirected);
         let fault = group.transfer(&transfer, &memory).await.unwrap_err();

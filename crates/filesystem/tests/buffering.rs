@@ -52,7 +52,7 @@ fn after_reads_on(shape: Shape, buffering: Buffering, reads: Vec<u64>) -> Buffer
             for block in reads {
                 let (file_offset, memory_offset, length) = (block * BLOCK, 0, BLOCK);
                 let entry = ListEntry { file_offset, memory_offset, length };
-                let access = Access::List(vec![vec![entry]]);
+                let access = Access::lists(vec![vec![entry]]);
                 let read = transfer(Direction::Read, &file, &access, Strategy::Caching);
                 group.transfer(&read, &memory).await.unwrap();
             }
@@ -182,7 +182,7 @@ async fn read_blocks(client: &TestClient, file: &FileRecord, blocks: Vec<u64>) {
         let part = Part {
             direction: Direction::Read,
             file: file.clone(),
-            access: Access::List(vec![vec![ListEntry {
+            access: Access::lists(vec![vec![ListEntry {
                 file_offset: block * BLOCK,
                 memory_offset: 0,
                 length: BLOCK,

@@ -93,7 +93,7 @@ async fn move_directly(
     let part = Part {
         direction,
         file: file.clone(),
-        access: Access::List(vec![vec![entry]]),
+        access: Access::lists(vec![vec![entry]]),
         client: ClientId(0),
         order: DiskOrder::Sorted,
         sync: false,

@@ -34,7 +34,7 @@ fn each_strategy_sees_what_the_others_wrote() {
             let entry = |at: u64| ListEntry { file_offset: at, memory_offset: at, length: 33 };
             let lists =
                 (0..4).map(|client| vec![entry(client * 170 + 5), entry(client * 170 + 60)]);
-            let part = Access::List(lists.collect());
+            let part = Access::lists(lists.collect());
             let (whole, all) = (pattern("wb", 4, BYTES), pattern("ra", 4, BYTES));
             let expected = overlay(&part, &one, &two);
             let got = cluster.run(0..4, |start| {
@@ -99,7 +99,7 @@ fn the_cache_keeps_nothing_that_a_collective_overwrote() {
                 // One block again and again: whenever the writers evict it, it comes back.
                 let at = seed % (BYTES / 64) * 64;
                 let block = ListEntry { file_offset: at, memory_offset: 0, length: 64 };
-                let block = Access::List(vec![vec![block]]);
+                let block = Access::lists(vec![vec![block]]);
                 let read = transfer(Direction::Read, &file, &block, Strategy::Caching);
                 while writing.get() > 0 {
                     read_back(&group, &read).await.unwrap();
@@ -167,16 +167,12 @@ fn stripes_of(member: u64, members: u64, length: u64, bytes: u64) -> Access {
         at += entry.length;
         entry
     });
-    Access::List(vec![entries.collect()])
+    Access::lists(vec![entries.collect()])
 }
 
 /// The accesses of single clients as one of a group.
 fn together(parts: &[Access]) -> Access {
-    let list = |part: &Access| match part {
-        Access::List(lists) => lists[0].clone(),
-        _ => Vec::new(),
-    };
-    Access::List(parts.iter().map(list).collect())
+    Access::Parts(parts.iter().map(|part| part.own_part(ClientId(0))).collect())
 }
 
 /// Two groups of two and two single clients write and read one file at the same time, by every

@@ -39,7 +39,7 @@ fn some_write(numbers: &mut Numbers, clients: u32) -> Access {
     loop {
         let length = 1 + numbers.below(90);
         if at + length > BYTES {
-            return Access::List(lists);
+            return Access::lists(lists);
         }
         let list: &mut Vec<ListEntry> = &mut lists[numbers.below(clients.into()) as usize];
         let memory_offset = list.last().map_or(0, |last| last.memory_offset + last.length);
@@ -62,7 +62,7 @@ fn some_read(numbers: &mut Numbers, clients: u32) -> Access {
             let level = Level { count, file_stride: row, memory_stride: 8 };
             let levels = vec![level];
             let nest = Nested { file_offset: column, memory_offset: 0, length: 8, levels };
-            Access::Nested(vec![nest; clients as usize])
+            Access::nested(vec![nest; clients as usize])
         }
         _ => some_write(numbers, clients),
     }

@@ -43,7 +43,7 @@ fn every_writer_gets_the_failure() {
             let part = Part {
                 direction: Direction::Write,
                 file: file.clone(),
-                access: Access::List(vec![vec![own]]),
+                access: Access::lists(vec![vec![own]]),
                 client: ClientId(0),
                 order: DiskOrder::Sorted,
                 sync: false,

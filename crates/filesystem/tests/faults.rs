@@ -276,7 +276,7 @@ fn dirty_blocks_outlive_a_client_that_drives_them_out() {
         let cluster = Cluster::new(shape.clone());
         let part = |at: u64| {
             let entry = policy::ListEntry { file_offset: at, memory_offset: 0, length: 10 };
-            Access::List(vec![vec![entry]])
+            Access::lists(vec![vec![entry]])
         };
         let programs = cluster.programs(&[0], |start| {
             let part = part(20);

@@ -85,7 +85,7 @@ fn full_disk_keeps_earlier_data() {
                 };
                 let own = u64::from(group.rank().0);
                 let list = |own: u64| vec![entry(own * 8192, 0), entry(3 * GIB + own * 8192, 8192)];
-                let far = Access::List((0..4).map(list).collect());
+                let far = Access::lists((0..4).map(list).collect());
                 let memory = share(&group, vec![own as u8; 16_384]).await.unwrap();
                 let write = transfer(Direction::Write, &large, &far, strategy);
                 let too_far = group.transfer(&write, &memory).await;

@@ -86,8 +86,8 @@ fn accesses() -> Vec<Access> {
     let patterns = ["wb", "wc", "wn", "wbc", "wcb", "wcc"];
     let patterns = patterns.map(|name| pattern(name, 4, 10, 1000));
     let others = [
-        Access::Nested((0..4).map(strided).collect()),
-        Access::List((0..4).map(list).collect()),
+        Access::nested((0..4).map(strided).collect()),
+        Access::lists((0..4).map(list).collect()),
         Access::Parts((0..4).map(union).collect()),
     ];
     patterns.into_iter().chain(others).collect()

@@ -35,7 +35,7 @@ fn on_disk(disk: u64, block_bytes: u64) -> Access {
         memory_offset: number * block_bytes,
         length: block_bytes,
     };
-    Access::List(vec![(0..).zip(blocks).map(entry).collect()])
+    Access::lists(vec![(0..).zip(blocks).map(entry).collect()])
 }
 
 /// Moves blocks on the stopped disk.

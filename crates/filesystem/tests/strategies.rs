@@ -136,7 +136,7 @@ fn entry(file_offset: u64, memory_offset: u64, length: u64) -> ListEntry {
 
 #[test]
 fn lists_with_holes_leave_the_rest_alone() {
-    let lists = Access::List(vec![
+    let lists = Access::lists(vec![
         vec![entry(3, 10, 5), entry(100, 0, 7), entry(640, 40, 128)],
         vec![],
         vec![entry(8, 0, 1), entry(63, 1, 2), entry(300, 3, 300)],
@@ -165,7 +165,7 @@ fn nested(file_offset: u64, length: u64, levels: &[(u64, u64, u64)]) -> Nested {
 
 #[test]
 fn nested_strides_with_holes_leave_the_rest_alone() {
-    let access = Access::Nested(vec![
+    let access = Access::nested(vec![
         nested(0, 3, &[(10, 12, 3), (4, 200, 30)]),
         nested(4, 5, &[(10, 12, 7), (4, 200, 70)]),
         nested(0, 0, &[]),
@@ -186,7 +186,7 @@ fn nested_strides_with_holes_leave_the_rest_alone() {
 fn clients_that_write_the_same_bytes_spoil_no_others() {
     // Both write the first half of every block, so that the sizes add up to whole blocks.
     let half = nested(0, 32, &[(8, 64, 32)]);
-    let access = Access::Nested(vec![half.clone(), half]);
+    let access = Access::nested(vec![half.clone(), half]);
     for write_by in Strategy::NAMED {
         let shape = Shape { clients: 2, ..Shape::default() };
         check(Case {
@@ -241,7 +241,7 @@ fn random_list(numbers: &mut Numbers, clients: u32, file_bytes: u64) -> Access {
         at += numbers.below(30);
         let length = 1 + numbers.below(90);
         if at + length > file_bytes {
-            return Access::List(lists);
+            return Access::lists(lists);
         }
         let client = numbers.below(u64::from(clients)) as usize;
         memory[client] += numbers.below(5);

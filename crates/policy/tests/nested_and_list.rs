@@ -4,7 +4,7 @@ mod oracle;
 
 use oracle::{Owned, check};
 use policy::{Access, AccessError, BYTES_MAX, LEVELS_MAX, LIST_ENTRIES_MAX};
-use policy::{Level, ListEntry, Nested};
+use policy::{Level, ListEntry, Nested, OwnPart};
 use units::ClientId;
 
 /// The bytes of a nested access by walking its levels.
@@ -52,7 +52,7 @@ fn every_small_nested_access() {
                 |count, at| Level { count, file_stride: stride(at), memory_stride: stride(at + 1) };
             let levels = vec![level(inner, 0), level(outer, 2)];
             let nested = Nested { file_offset: 1, memory_offset: 2, length, levels };
-            let (bytes, access) = (nested_bytes(&nested), Access::Nested(vec![nested]));
+            let (bytes, access) = (nested_bytes(&nested), Access::nested(vec![nested]));
             let file_bytes = 24;
             match access.validate(file_bytes) {
                 Ok(()) => {
@@ -87,7 +87,7 @@ fn three_levels_and_several_clients() {
     let idle = Nested { file_offset: 0, memory_offset: 0, length: 0, levels: Vec::new() };
     let all = vec![transposed, idle, deep];
     let bytes: Vec<Owned> = all.iter().map(nested_bytes).collect();
-    check(&Access::Nested(all), &bytes, 64);
+    check(&Access::nested(all), &bytes, 64);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn every_small_list() {
         }
         let other = vec![ListEntry { file_offset: 2, memory_offset: 0, length: 5 }];
         let bytes = vec![list_bytes(&list), Vec::new(), list_bytes(&other)];
-        check(&Access::List(vec![list, Vec::new(), other]), &bytes, 14);
+        check(&Access::lists(vec![list, Vec::new(), other]), &bytes, 14);
     }
 }
 
@@ -124,7 +124,7 @@ fn a_strided_list_becomes_one_run() {
     // Proves: entries that continue one another are said as one run, touching ones as one piece.
     let entry = |i: u64, gap| ListEntry { file_offset: i * gap, memory_offset: i * 8, length: 8 };
     let runs = |gap| {
-        let access = Access::List(vec![(0..1000).map(|i| entry(i, gap)).collect()]);
+        let access = Access::lists(vec![(0..1000).map(|i| entry(i, gap)).collect()]);
         access.pieces(ClientId(0), access.file_extent()).collect::<Vec<_>>()
     };
     assert_eq!(runs(24).len(), 1);
@@ -137,7 +137,7 @@ fn unsound_lists_are_refused() {
     // Proves: each broken rule of a list has its own refusal.
     let piece =
         |file_offset, memory_offset, length| ListEntry { file_offset, memory_offset, length };
-    let refusal = |list| Access::List(vec![list]).validate(100).expect_err("must be refused");
+    let refusal = |list| Access::lists(vec![list]).validate(100).expect_err("must be refused");
     assert!(matches!(refusal(vec![piece(0, 0, 0)]), AccessError::EmptyEntry { .. }));
     assert!(matches!(refusal(vec![piece(99, 0, 2)]), AccessError::OutsideFile { .. }));
     assert!(matches!(refusal(vec![piece(u64::MAX, 0, 2)]), AccessError::OutsideFile { .. }));
@@ -148,18 +148,28 @@ fn unsound_lists_are_refused() {
     assert!(matches!(refusal(twice), AccessError::MemoryOverlap { .. }));
     let long = (0..=LIST_ENTRIES_MAX as u64).map(|i| piece(i, i, 1)).collect();
     assert!(matches!(refusal(long), AccessError::Entries { .. }));
-    assert!(matches!(Access::List(Vec::new()).validate(1), Err(AccessError::Clients { .. })));
+    assert!(matches!(Access::lists(Vec::new()).validate(1), Err(AccessError::Clients { .. })));
 }
 
 #[test]
-fn overlapping_writes_are_refused() {
-    // Proves: lists may share bytes between readers, never between writers.
+fn clients_that_write_the_same_bytes() {
+    // Proves: all clients together cannot write a whole file, one can; parts of clients may overlap,
+    // as in MPI, and then, or if they might, that is told.
     let list = |file_offset| vec![ListEntry { file_offset, memory_offset: 0, length: 10 }];
     let (apart, shared) = (vec![list(0), list(10)], vec![list(0), list(9)]);
-    assert_eq!(Access::List(apart).validate_write(100), Ok(()));
-    assert_eq!(Access::List(shared.clone()).validate(100), Ok(()));
-    let error = AccessError::SharedByte { first: ClientId(0), second: ClientId(1), offset: 9 };
-    assert_eq!(Access::List(shared).validate_write(100), Err(error));
+    for lists in [apart, shared] {
+        let access = Access::lists(lists);
+        assert_eq!(access.validate_write(100), Ok(()));
+        assert!(access.may_overlap());
+        assert!(!access.part_of(ClientId(1)).0.may_overlap());
+    }
+    let nest = Nested { file_offset: 0, memory_offset: 0, length: 9, levels: Vec::new() };
+    assert!(!Access::nested(vec![nest.clone()]).may_overlap());
+    assert!(Access::Parts(vec![OwnPart::Nested(vec![nest.clone(), nest])]).may_overlap());
+    let whole = |clients| Access::All { bytes: 9, clients };
+    let error = AccessError::SharedByte { first: ClientId(0), second: ClientId(1), offset: 0 };
+    assert_eq!(whole(2).validate_write(100), Err(error));
+    assert_eq!((whole(1).validate_write(100), whole(2).validate(100)), (Ok(()), Ok(())));
 }
 
 #[test]
@@ -172,7 +182,7 @@ fn hostile_nested_accesses_are_refused() {
         let level = Level { count: a, file_stride: b, memory_stride: c };
         let nested = |length| {
             let levels = vec![level, level];
-            Access::Nested(vec![Nested { file_offset: a, memory_offset: c, length, levels }])
+            Access::nested(vec![Nested { file_offset: a, memory_offset: c, length, levels }])
         };
         for length in [1, b] {
             let access = nested(length);
@@ -191,6 +201,6 @@ fn hostile_nested_accesses_are_refused() {
     }
     let levels = vec![Level { count: 1, file_stride: 1, memory_stride: 1 }; LEVELS_MAX + 1];
     let deep = Nested { file_offset: 0, memory_offset: 0, length: 1, levels };
-    let refused = Access::Nested(vec![deep]).validate(10);
+    let refused = Access::nested(vec![deep]).validate(10);
     assert!(matches!(refused, Err(AccessError::Levels { .. })));
 }

@@ -20,7 +20,7 @@ fn accesses() -> Vec<Access> {
     ];
     let strided = Nested { file_offset: 11, memory_offset: 0, length: 4, levels };
     let nothing = Nested { file_offset: 0, memory_offset: 0, length: 0, levels: vec![] };
-    let others = [Access::List(lists), Access::Nested(vec![nothing.clone(), strided, nothing])];
+    let others = [Access::lists(lists), Access::nested(vec![nothing.clone(), strided, nothing])];
     names.map(pattern).into_iter().chain(others).collect()
 }
 
@@ -84,7 +84,7 @@ fn gaps_are_stepped_over() {
     // A byte in every 2^40, in blocks of one byte: a walk through the blocks would take years.
     let far = Level { count: 1000, file_stride: 1 << 40, memory_stride: 1 };
     let strided = Nested { file_offset: 5, memory_offset: 0, length: 1, levels: vec![far] };
-    let access = Access::Nested(vec![strided]);
+    let access = Access::nested(vec![strided]);
     let stripe = Stripe::round_robin(1, 3, 1);
     let on = |server| access.blocks_of(ClientId(0), &stripe, Some((ServerId(server), DiskId(0))));
     assert_eq!((0..3).map(|server| on(server).count()).sum::<usize>(), 1000);

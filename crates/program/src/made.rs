@@ -126,7 +126,7 @@ mod tests {
     fn each_rank_has_its_part() {
         let entry = |file_offset, length| ListEntry { file_offset, memory_offset: 0, length };
         let lists = vec![vec![entry(0, 5)], vec![], vec![entry(5, 3), entry(20, 4)]];
-        let access = Arc::new(Access::List(lists));
+        let access = Arc::new(Access::lists(lists));
         let program = Program::of_access(Direction::Write, &access, 24);
         assert_eq!((program.ranks(), program.events()), (3, 3 * 5));
         let memories: Vec<u64> = (0..3).map(|rank| program.memory_bytes(rank)).collect();

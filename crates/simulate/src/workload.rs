@@ -197,7 +197,7 @@ impl Product {
     /// Returns the accesses of the collective transfers: in each turn all columns, of which each
     /// client gets all elements.
     fn rules(self, clients: u32) -> Vec<Arc<Access>> {
-        let rule = |column| Access::Nested(vec![self.column(column); clients as usize]);
+        let rule = |column| Access::nested(vec![self.column(column); clients as usize]);
         let columns: Vec<Arc<Access>> = (0..self.order).map(|one| Arc::new(rule(one))).collect();
         let turns = self.order.div_ceil(clients) as usize;
         std::iter::repeat_n(columns, turns).flatten().collect()

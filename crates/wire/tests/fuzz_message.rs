@@ -160,7 +160,7 @@ fn transfer_requests() -> [(&'static str, Request); 3] {
     };
     let entry = ListEntry { file_offset: 100, memory_offset: 0, length: 1000 };
     let (client, region) = (ClientId(0), RegionId(4));
-    let access = Access::List(vec![vec![entry]]);
+    let access = Access::lists(vec![vec![entry]]);
     let part = PartRequest { number: 6, direction, file, access, client, region, order };
     [
         ("read", read.into()),

@@ -118,10 +118,7 @@ pinned!(access: Access {
     Access::All { .. }, Access::All { bytes: 1 << 20, clients: 4 }, "00 | 80 80 40 04";
     Access::Distribution(_), Access::Distribution(distribution()),
         "01 | 02 04 05 08 02 01 00 02 02 01 03";
-    Access::Nested(_), Access::Nested(vec![nested()]), "02 | 01 01 02 03 01 04 05 06";
-    Access::List(_), Access::List(vec![vec![list_entry()]]), "03 | 01 01 01 02 03";
-    Access::Parts(_), Access::Parts(vec![OwnPart::List(vec![list_entry()])]),
-        "04 | 01 02 01 01 02 03";
+    Access::Parts(_), Access::lists(vec![vec![list_entry()]]), "02 | 01 02 01 01 02 03";
 });
 
 pinned!(own_part: OwnPart {

@@ -28,17 +28,6 @@ pub(crate) fn check_client(client: ClientId, access: &Access) -> Result<(), Faul
     Ok(())
 }
 
-/// True when two clients may own the same byte of a checked write. Then the sum of their bytes does
-/// not show if a block is covered.
-pub(crate) fn may_overlap(access: &Access) -> bool {
-    match access {
-        Access::Nested(clients) => clients.len() > 1,
-        // One part may be a union of nests that overlap one another.
-        Access::Parts(_) => true,
-        Access::All { .. } | Access::Distribution(_) | Access::List(_) => false,
-    }
-}
-
 /// Returns the fault of a one-sided transfer with the memory of `client`.
 pub(crate) fn transfer_fault(client: ClientId, error: TransferError) -> Fault {
     match error {

@@ -75,7 +75,7 @@ impl<W: World> PeerMesh<W> {
                 let (file_offset, memory_offset, length) = (own.start, 0, own.length());
                 let own = ListEntry { file_offset, memory_offset, length };
                 let all = Some(own).filter(|own| own.length > 0).into_iter().collect();
-                Access::List(vec![all]).servers_of(ClientId(0), &file.stripe)
+                Access::lists(vec![all]).servers_of(ClientId(0), &file.stripe)
             }
             // It joins the call for all.
             Strategy::DiskDirected if self.rank() == ClientId(0) => {

@@ -9,7 +9,7 @@ use crate::support::{
 use filesystem::collective::{Part, Strategy};
 use filesystem::{Client, Fault, PeerMesh};
 use futures_util::future::{Either, select};
-use policy::{Access, Direction, DiskOrder, ListEntry};
+use policy::{Access, Direction, DiskOrder, ListEntry, OwnPart};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -156,14 +156,15 @@ fn some_access(numbers: &mut Numbers, clients: usize, bytes: u64) -> Access {
         }
         file_offset += length;
     }
-    Access::List(lists)
+    Access::lists(lists)
 }
 
 /// Returns the part of an access by lists that belongs to team `team` of `teams` where they take
 /// turns.
 fn turns_of(access: &Access, (team, teams): (u64, u64), turn_bytes: u64) -> Access {
-    let Access::List(lists) = access else { return access.clone() };
-    let own = |list: &Vec<ListEntry>| {
+    let Access::Parts(parts) = access else { return access.clone() };
+    let own = |part: &OwnPart| {
+        let OwnPart::List(list) = part else { return part.clone() };
         let mut own: Vec<ListEntry> = Vec::new();
         let bytes = list.iter().flat_map(|it| it.file_offset..it.file_offset + it.length);
         for (memory_offset, file_offset) in
@@ -174,9 +175,9 @@ fn turns_of(access: &Access, (team, teams): (u64, u64), turn_bytes: u64) -> Acce
                 _ => own.push(ListEntry { file_offset, memory_offset, length: 1 }),
             }
         }
-        own
+        OwnPart::List(own)
     };
-    Access::List(lists.iter().map(own).collect())
+    Access::Parts(parts.iter().map(own).collect())
 }
 
 /// One client of a team.

@@ -4,16 +4,16 @@
 //! - All bytes lie inside the file.
 //! - The bytes of one client never overlap, neither in the file nor in its memory.
 //! - No answer costs more time than its length. Exception: to find the owners of a range, an
-//!   [`Access::Nested`], [`Access::List`] or [`Access::Parts`] looks at every client once.
+//!   [`Access::Parts`] looks at every client once.
 
 use super::chunks::{Chunk, Chunks};
 use super::coalesce::Coalesce;
 use super::coordinates::ClientsIn;
 use super::distribution::Distribution;
 use super::error::AccessError;
-use super::footprint::{Footprint, FootprintPieces};
-use super::limits::{BYTES_MAX, CLIENTS_MAX, LIST_ENTRIES_MAX};
-use super::list::{self, ListEntry, ListPieces};
+use super::footprint::Footprint;
+use super::limits::{BYTES_MAX, CLIENTS_MAX};
+use super::list::ListEntry;
 use super::nested::Nested;
 use super::own_part::{OwnPart, OwnPieces};
 use serde::{Deserialize, Serialize};
@@ -33,15 +33,21 @@ pub enum Access {
     },
     /// Array distributed over a grid of clients.
     Distribution(Distribution),
-    /// Nested strides, one nest for each client.
-    Nested(Vec<Nested>),
-    /// List of pieces for each client.
-    List(Vec<Vec<ListEntry>>),
     /// Parts that the clients describe by themselves, by rank.
     Parts(Vec<OwnPart>),
 }
 
 impl Access {
+    /// Returns the access in which each client, by rank, has the pieces of one nest.
+    pub fn nested(nests: Vec<Nested>) -> Self {
+        Self::Parts(nests.into_iter().map(|nest| OwnPart::Nested(vec![nest])).collect())
+    }
+
+    /// Returns the access in which each client, by rank, has the pieces of a list.
+    pub fn lists(lists: Vec<Vec<ListEntry>>) -> Self {
+        Self::Parts(lists.into_iter().map(OwnPart::List).collect())
+    }
+
     /// Refuses an access that exceeds a file of `file_bytes`, has no meaning, or exceeds a limit.
     ///
     /// Nested levels and list entries must ascend in the file without overlap, even for reads,
@@ -53,8 +59,6 @@ impl Access {
         let clients = match self {
             Self::All { clients, .. } => *clients as usize,
             Self::Distribution(distribution) => distribution.clients as usize,
-            Self::Nested(nested) => nested.len(),
-            Self::List(lists) => lists.len(),
             Self::Parts(parts) => parts.len(),
         };
         if clients == 0 || clients > CLIENTS_MAX as usize {
@@ -66,28 +70,18 @@ impl Access {
             }
             Self::All { .. } => Ok(()),
             Self::Distribution(distribution) => distribution.validate(file_bytes),
-            Self::Nested(nested) => {
-                each_client(nested, |client, nested| nested.validate(client, file_bytes))
-            }
-            Self::List(lists) => {
-                let entries = lists.iter().map(Vec::len).sum();
-                if entries > LIST_ENTRIES_MAX {
-                    return Err(AccessError::Entries { entries });
-                }
-                each_client(lists, |client, list| list::validate(client, list, file_bytes))
-            }
             Self::Parts(parts) => {
-                each_client(parts, |client, part| part.validate(client, file_bytes))
+                let mut parts = (0..).map(ClientId).zip(parts);
+                parts.try_for_each(|(client, part)| part.validate(client, file_bytes))
             }
         }
     }
 
-    /// Validates as [`Access::validate`], and refuses an access in which two clients own the same
-    /// byte.
+    /// Validates as [`Access::validate`], and refuses that several clients write the same bytes by
+    /// an [`Access::All`].
     ///
-    /// Overlaps between clients of an [`Access::Nested`] or an [`Access::Parts`] are not found,
-    /// since an exact check can cost as much as the transfer. The data of either client may then be
-    /// written.
+    /// Parts that overlap are no error, as in MPI: the data of either client is written. To find
+    /// them can cost as much as the transfer.
     pub fn validate_write(&self, file_bytes: u64) -> Result<(), AccessError> {
         self.validate(file_bytes)?;
         match self {
@@ -95,29 +89,26 @@ impl Access {
                 let (first, second) = (ClientId(0), ClientId(1));
                 Err(AccessError::SharedByte { first, second, offset: 0 })
             }
-            Self::All { .. } | Self::Distribution(_) | Self::Nested(_) | Self::Parts(_) => Ok(()),
-            Self::List(lists) => list::validate_disjoint(lists),
+            Self::All { .. } | Self::Distribution(_) | Self::Parts(_) => Ok(()),
+        }
+    }
+
+    /// True when two pieces of a checked write may own the same byte. Then the sum of their bytes
+    /// does not show if a range is covered.
+    pub fn may_overlap(&self) -> bool {
+        match self {
+            Self::All { .. } | Self::Distribution(_) => false,
+            Self::Parts(parts) => parts.len() > 1 || parts.iter().any(OwnPart::may_overlap),
         }
     }
 
     /// Returns the access in which each client, by rank, has the part that it describes. If the
     /// parts amount to one rule for all clients, the access is that rule.
     pub fn of_parts(parts: Vec<OwnPart>) -> Self {
-        let is_nest = |part: &OwnPart| matches!(part, OwnPart::Nested(nests) if nests.len() <= 1);
-        if let Some(distribution) = one_distribution(&parts) {
-            return Self::Distribution(distribution.clone());
+        match one_distribution(&parts) {
+            Some(distribution) => Self::Distribution(distribution.clone()),
+            None => Self::Parts(parts),
         }
-        if parts.iter().all(is_nest) {
-            let nothing =
-                Nested { file_offset: 0, memory_offset: 0, length: 0, levels: Vec::new() };
-            let nest_of = |part| match part {
-                OwnPart::Nested(nests) => nests.into_iter().next(),
-                OwnPart::Dealt { .. } | OwnPart::List(_) => None,
-            };
-            let nests = parts.into_iter().map(|part| nest_of(part).unwrap_or(nothing.clone()));
-            return Self::Nested(nests.collect());
-        }
-        Self::Parts(parts)
     }
 
     /// Returns the part of `client`, as the client describes it by itself.
@@ -128,10 +119,6 @@ impl Access {
             Self::Distribution(distribution) => {
                 OwnPart::Dealt { distribution: distribution.clone(), client, file_offset: 0 }
             }
-            Self::Nested(nests) => {
-                OwnPart::Nested(of(nests, client).cloned().into_iter().collect())
-            }
-            Self::List(lists) => OwnPart::List(of(lists, client).cloned().unwrap_or_default()),
             Self::Parts(parts) => of(parts, client).cloned().unwrap_or(OwnPart::NOTHING),
         }
     }
@@ -149,8 +136,6 @@ impl Access {
         match self {
             Self::All { clients, .. } => *clients,
             Self::Distribution(distribution) => distribution.clients,
-            Self::Nested(nested) => nested.len() as u32,
-            Self::List(lists) => lists.len() as u32,
             Self::Parts(parts) => parts.len() as u32,
         }
     }
@@ -164,10 +149,6 @@ impl Access {
             Self::Distribution(distribution) => {
                 distribution.grid.iter().filter(|clients| **clients > 1).count() as u32
             }
-            Self::Nested(nested) => {
-                nested.iter().map(|nested| nested.levels.len() as u32).max().unwrap_or(0)
-            }
-            Self::List(_) => 1,
             Self::Parts(parts) => parts.iter().map(OwnPart::depth).max().unwrap_or(0),
         }
     }
@@ -176,8 +157,6 @@ impl Access {
     pub fn memory_bytes(&self, client: ClientId) -> u64 {
         match self {
             Self::All { .. } | Self::Distribution(_) => self.footprint(client).bytes(),
-            Self::Nested(nested) => of(nested, client).map_or(0, Nested::memory_bytes),
-            Self::List(lists) => of(lists, client).map_or(0, |list| list::memory_bytes(list)),
             Self::Parts(parts) => of(parts, client).map_or(0, OwnPart::memory_bytes),
         }
     }
@@ -187,8 +166,6 @@ impl Access {
         match self {
             Self::All { bytes, .. } => ByteRange::new(0, *bytes),
             Self::Distribution(distribution) => ByteRange::new(0, distribution.bytes()),
-            Self::Nested(nested) => hull(nested.iter().filter_map(Nested::file_extent)),
-            Self::List(lists) => hull(lists.iter().filter_map(|list| list::file_extent(list))),
             Self::Parts(parts) => hull(parts.iter().filter_map(OwnPart::file_extent)),
         }
     }
@@ -202,9 +179,7 @@ impl Access {
                 ClientsOf::Counted(0..if meets { *clients } else { 0 })
             }
             Self::Distribution(distribution) => ClientsOf::Grid(distribution.clients_in(range)),
-            Self::Nested(_) | Self::List(_) | Self::Parts(_) => {
-                ClientsOf::Searched { access: self, range, left: 0..self.clients() }
-            }
+            Self::Parts(_) => ClientsOf::Searched { access: self, range, left: 0..self.clients() },
         }
     }
 
@@ -224,12 +199,8 @@ impl Access {
     /// Number of bytes that `client` owns in `range`.
     pub fn count_bytes(&self, client: ClientId, range: ByteRange) -> u64 {
         match self {
-            Self::List(lists) => {
-                let entries = of(lists, client).map_or(&[][..], Vec::as_slice);
-                list::pieces(entries, range).map(|piece| piece.length).sum()
-            }
             Self::Parts(parts) => of(parts, client).map_or(0, |part| part.count_bytes(range)),
-            _ => self.footprint(client).count_bytes(range),
+            Self::All { .. } | Self::Distribution(_) => self.footprint(client).count_bytes(range),
         }
     }
 
@@ -239,51 +210,26 @@ impl Access {
         Chunks::new(self.pieces(client, ByteRange::new(0, BYTES_MAX)))
     }
 
-    fn raw_pieces(&self, client: ClientId, range: ByteRange) -> RawPieces<'_> {
+    fn raw_pieces(&self, client: ClientId, range: ByteRange) -> OwnPieces<'_> {
         match self {
-            Self::List(lists) => {
-                let entries = of(lists, client).map_or(&[][..], Vec::as_slice);
-                RawPieces::List(list::pieces(entries, range))
+            Self::Parts(parts) => match of(parts, client) {
+                Some(part) => part.pieces(range),
+                None => OwnPieces::Nests(Vec::new()),
+            },
+            Self::All { .. } | Self::Distribution(_) => {
+                OwnPieces::Footprint(self.footprint(client).pieces(range))
             }
-            Self::Parts(parts) => {
-                let own = of(parts, client).map(|part| part.pieces(range));
-                RawPieces::Own(own.unwrap_or(OwnPieces::Nests(Vec::new())))
-            }
-            _ => RawPieces::Footprint(self.footprint(client).pieces(range)),
         }
     }
 
-    /// Footprint of `client`. Lists and parts have none.
+    /// Footprint of `client`. Parts have none here.
     pub(crate) fn footprint(&self, client: ClientId) -> Footprint {
         match self {
             Self::All { bytes, clients } if client.0 < *clients => {
                 Footprint::contiguous(0, 0, *bytes)
             }
             Self::Distribution(distribution) => distribution.footprint(client),
-            Self::Nested(nested) => {
-                of(nested, client).map_or_else(Footprint::nothing, Nested::footprint)
-            }
-            Self::All { .. } | Self::List(_) | Self::Parts(_) => Footprint::nothing(),
-        }
-    }
-}
-
-/// Pieces of one client before neighbours are joined.
-#[derive(Clone, Debug)]
-enum RawPieces<'a> {
-    Footprint(FootprintPieces),
-    List(ListPieces<'a>),
-    Own(OwnPieces<'a>),
-}
-
-impl Iterator for RawPieces<'_> {
-    type Item = PieceRun;
-
-    fn next(&mut self) -> Option<PieceRun> {
-        match self {
-            Self::Footprint(pieces) => pieces.next(),
-            Self::List(pieces) => pieces.next(),
-            Self::Own(pieces) => pieces.next(),
+            Self::All { .. } | Self::Parts(_) => Footprint::nothing(),
         }
     }
 }
@@ -327,16 +273,8 @@ fn one_distribution(parts: &[OwnPart]) -> Option<&Distribution> {
 }
 
 /// Returns the part of `client` in a list with one part for each client, if it has one.
-fn of<T>(parts: &[T], client: ClientId) -> Option<&T> {
+fn of(parts: &[OwnPart], client: ClientId) -> Option<&OwnPart> {
     parts.get(client.0 as usize)
-}
-
-/// Checks the part of every client until one fails.
-fn each_client<T>(
-    parts: &[T],
-    check: impl Fn(ClientId, &T) -> Result<(), AccessError>,
-) -> Result<(), AccessError> {
-    (0..).map(ClientId).zip(parts).try_for_each(|(client, part)| check(client, part))
 }
 
 /// Smallest range that has all of `ranges`; empty when there are none.

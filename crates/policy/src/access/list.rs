@@ -66,22 +66,6 @@ pub(crate) fn validate(
     Ok(())
 }
 
-/// Refuses valid lists in which two clients own the same byte. Takes time n log n for n entries.
-pub(crate) fn validate_disjoint(lists: &[Vec<ListEntry>]) -> Result<(), AccessError> {
-    let owners = (0_u32..).zip(lists).flat_map(|(client, list)| {
-        list.iter().map(move |entry| (entry.file_offset, entry.file_end(), client))
-    });
-    let mut pieces: Vec<(u64, u64, u32)> = owners.collect();
-    pieces.sort_unstable();
-    for pair in pieces.windows(2) {
-        if pair[1].0 < pair[0].1 {
-            let (first, second) = (ClientId(pair[0].2), ClientId(pair[1].2));
-            return Err(AccessError::SharedByte { first, second, offset: pair[1].0 });
-        }
-    }
-    Ok(())
-}
-
 /// Required size of a client's memory, in bytes.
 pub(crate) fn memory_bytes(entries: &[ListEntry]) -> u64 {
     entries.iter().map(ListEntry::memory_end).max().unwrap_or(0)

@@ -10,7 +10,7 @@ use super::error::AccessError;
 use super::footprint::{Axis, Footprint};
 use super::limits::{BYTES_MAX, LEVELS_MAX};
 use serde::{Deserialize, Serialize};
-use units::{ByteRange, ClientId};
+use units::ClientId;
 
 /// Bytes of one client: a piece and the levels that repeat it. With no bytes, or a level of zero
 /// copies, the client owns nothing.
@@ -92,15 +92,6 @@ impl Nested {
         }
         let reach: u64 = self.levels.iter().map(|l| (l.count - 1) * stride_used(l).1).sum();
         self.memory_offset + reach + self.length
-    }
-
-    /// Smallest range that has every byte of the client.
-    pub(crate) fn file_extent(&self) -> Option<ByteRange> {
-        if self.is_nothing() {
-            return None;
-        }
-        let reach: u64 = self.levels.iter().map(|l| (l.count - 1) * stride_used(l).0).sum();
-        Some(ByteRange::at(self.file_offset, reach + self.length))
     }
 
     /// Footprint of the client.

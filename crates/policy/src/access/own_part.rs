@@ -131,6 +131,11 @@ impl OwnPart {
         }
     }
 
+    /// True when two of its pieces may own the same byte.
+    pub(super) fn may_overlap(&self) -> bool {
+        matches!(self, Self::Nested(nests) if nests.len() > 1)
+    }
+
     /// Counts the bytes of the part in `range`.
     pub(crate) fn count_bytes(&self, range: ByteRange) -> u64 {
         match self {
@@ -141,15 +146,15 @@ impl OwnPart {
 
     /// Returns the pieces in `range`: those of one nest after those of another, each ascending.
     pub(crate) fn pieces(&self, range: ByteRange) -> OwnPieces<'_> {
-        match self {
-            Self::List(entries) => OwnPieces::List(list::pieces(entries, range)),
-            _ => {
-                let mut all: Vec<_> =
-                    self.footprints().map(|footprint| footprint.pieces(range)).collect();
-                all.reverse();
-                OwnPieces::Nests(all)
-            }
+        if let Self::List(entries) = self {
+            return OwnPieces::List(list::pieces(entries, range));
         }
+        if let Some(footprint) = self.footprint() {
+            return OwnPieces::Footprint(footprint.pieces(range));
+        }
+        let mut all: Vec<_> = self.footprints().map(|footprint| footprint.pieces(range)).collect();
+        all.reverse();
+        OwnPieces::Nests(all)
     }
 
     /// Returns the first byte at or after `position`.
@@ -168,15 +173,27 @@ impl OwnPart {
         }
     }
 
+    /// Returns the footprint of the part. A list has none, nor has a union of several nests.
+    pub(super) fn footprint(&self) -> Option<Footprint> {
+        match self {
+            Self::Nested(nests) if nests.len() > 1 => None,
+            Self::Nested(nests) => {
+                Some(nests.first().map_or_else(Footprint::nothing, Nested::footprint))
+            }
+            Self::Dealt { distribution, client, file_offset } => {
+                let mut footprint = distribution.footprint(*client);
+                footprint.shift(*file_offset);
+                Some(footprint)
+            }
+            Self::List(_) => None,
+        }
+    }
+
     /// Returns the footprint of each nest, or of the dealt part. A list has no footprint.
     fn footprints(&self) -> impl Iterator<Item = Footprint> + '_ {
         let (nests, dealt) = match self {
             Self::Nested(nests) => (&nests[..], None),
-            Self::Dealt { distribution, client, file_offset } => {
-                let mut footprint = distribution.footprint(*client);
-                footprint.shift(*file_offset);
-                (&[][..], Some(footprint))
-            }
+            Self::Dealt { .. } => (&[][..], self.footprint()),
             Self::List(_) => (&[][..], None),
         };
         nests.iter().map(Nested::footprint).chain(dealt)
@@ -186,6 +203,7 @@ impl OwnPart {
 /// The pieces of one part in a range of the file. See [`OwnPart::pieces`].
 #[derive(Clone, Debug)]
 pub(crate) enum OwnPieces<'a> {
+    Footprint(FootprintPieces),
     /// Pieces of each nest that is left, in reverse order: the last entry is taken first.
     Nests(Vec<FootprintPieces>),
     List(ListPieces<'a>),
@@ -196,6 +214,7 @@ impl Iterator for OwnPieces<'_> {
 
     fn next(&mut self) -> Option<PieceRun> {
         match self {
+            Self::Footprint(pieces) => pieces.next(),
             Self::List(pieces) => pieces.next(),
             Self::Nests(nests) => loop {
                 if let Some(piece) = nests.last_mut()?.next() {
@@ -301,10 +320,10 @@ mod tests {
             OwnPart::Nested(vec![second.clone(), first.clone()]),
         ]);
         let mut apart = bytes_of(
-            Access::Nested(vec![first.clone()]).pieces(ClientId(0), ByteRange::new(0, 100)),
+            Access::nested(vec![first.clone()]).pieces(ClientId(0), ByteRange::new(0, 100)),
         );
         apart.extend(bytes_of(
-            Access::Nested(vec![second]).pieces(ClientId(0), ByteRange::new(0, 100)),
+            Access::nested(vec![second]).pieces(ClientId(0), ByteRange::new(0, 100)),
         ));
         apart.sort_unstable();
         assert_eq!(bytes_of(union.pieces(ClientId(1), ByteRange::new(0, 100))), apart);

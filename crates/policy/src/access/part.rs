@@ -6,7 +6,6 @@
 
 use super::access::Access;
 use super::footprint::Footprint;
-use super::list::{self, ListEntry};
 use super::own_part::OwnPart;
 use crate::placement::Stripe;
 use std::collections::BTreeSet;
@@ -27,10 +26,6 @@ impl Access {
             Self::All { bytes, clients } if client.0 < *clients => {
                 (Self::All { bytes: *bytes, clients: 1 }, alone)
             }
-            Self::Nested(nested) if own < nested.len() => {
-                (Self::Nested(vec![nested[own].clone()]), alone)
-            }
-            Self::List(lists) if own < lists.len() => (Self::List(vec![lists[own].clone()]), alone),
             Self::Parts(parts) if own < parts.len() => {
                 (Self::Parts(vec![parts[own].clone()]), alone)
             }
@@ -82,18 +77,19 @@ impl Access {
 #[derive(Clone, Debug)]
 enum Owned<'a> {
     Footprint(Footprint),
-    List(&'a [ListEntry]),
-    Part(Option<&'a OwnPart>),
+    Part(&'a OwnPart),
 }
 
 impl<'a> Owned<'a> {
     fn by(access: &'a Access, client: ClientId) -> Self {
         match access {
-            Access::List(lists) => {
-                Self::List(lists.get(client.0 as usize).map_or(&[][..], Vec::as_slice))
+            Access::Parts(parts) => match parts.get(client.0 as usize) {
+                Some(part) => part.footprint().map_or(Self::Part(part), Self::Footprint),
+                None => Self::Footprint(Footprint::nothing()),
+            },
+            Access::All { .. } | Access::Distribution(_) => {
+                Self::Footprint(access.footprint(client))
             }
-            Access::Parts(parts) => Self::Part(parts.get(client.0 as usize)),
-            _ => Self::Footprint(access.footprint(client)),
         }
     }
 
@@ -101,8 +97,7 @@ impl<'a> Owned<'a> {
     fn first_from(&self, position: u64) -> Option<u64> {
         match self {
             Self::Footprint(footprint) => footprint.first_from(position),
-            Self::List(entries) => list::first_from(entries, position),
-            Self::Part(part) => part.and_then(|part| part.first_from(position)),
+            Self::Part(part) => part.first_from(position),
         }
     }
 
@@ -110,8 +105,7 @@ impl<'a> Owned<'a> {
     fn end(&self) -> Option<u64> {
         match self {
             Self::Footprint(footprint) => footprint.end(),
-            Self::List(entries) => list::file_extent(entries).map(|extent| extent.end),
-            Self::Part(part) => part.and_then(|part| part.end()),
+            Self::Part(part) => part.end(),
         }
     }
 }

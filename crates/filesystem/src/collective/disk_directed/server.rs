@@ -1,6 +1,6 @@
 //! Server side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
 
-use super::super::access_checks::{may_overlap, transfer_fault};
+use super::super::access_checks::transfer_fault;
 use super::participants::Participants;
 use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
@@ -215,7 +215,7 @@ impl<W: World> Collective<W> {
     /// Tells if the clients write every byte of a block.
     fn covers(&self, shares: &[Share], range: ByteRange) -> bool {
         let bytes: u64 = shares.iter().map(Share::bytes).sum();
-        if bytes != range.length() || !may_overlap(&self.access) {
+        if bytes != range.length() || !self.access.may_overlap() {
             return bytes == range.length();
         }
         let all: Vec<PieceRun> = shares.iter().flat_map(|share| share.pieces.clone()).collect();

@@ -1,6 +1,6 @@
 //! Client side of two-phase I/O: CollectiveReadCP of Figure 2b (TOCS 1997).
 
-use super::super::access_checks::{may_overlap, transfer_fault};
+use super::super::access_checks::transfer_fault;
 use super::super::caching;
 use super::super::transfer::Transfer;
 use crate::client::{PeerMesh, SharedMemory};
@@ -123,7 +123,7 @@ impl<W: World> Phases<'_, W> {
         let access = &self.transfer.access;
         let owners = access.clients_in(self.segment);
         let covered: u64 = owners.map(|client| access.count_bytes(client, self.segment)).sum();
-        let filled = match covered == self.segment.length() && !may_overlap(access) {
+        let filled = match covered == self.segment.length() && !access.may_overlap() {
             true => Ok(()),
             false => self.request(Direction::Read, conforming).await,
         };
