@@ -99,6 +99,7 @@ pub(crate) fn serve_plan(
         dirty_percent: plan.dirty_percent,
         buffers_per_disk: BUFFERS_PER_DISK,
         buffer_bytes: plan.cache_bytes / BUFFERS_PER_CACHE,
+        client_caches: false,
         read_only: plan.degraded,
         costs: Costs::FREE,
         policies,

@@ -138,6 +138,26 @@ fn an_eviction_neither_loses_its_line_nor_hides_a_fault() {
     });
 }
 
+/// A server that serves no caches refuses one, and the client goes on without.
+#[test]
+fn servers_without_caches_refuse_them() {
+    let shape = Shape { servers: 2, clients: 1, client_caches: false, ..Shape::default() };
+    let cluster = Cluster::new(shape);
+    make_file(&cluster, 4 * LINE);
+    cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let file = client.open("f").await.unwrap();
+        let refused = client.enable_cache(&back(2), LINE).await;
+        assert!(matches!(refused, Err(Fault::BadRequest { .. })), "{refused:?}");
+        assert_eq!(client.cache_counts(), None);
+        let bytes = vec![7; 4 * LINE as usize];
+        move_directly(&client, &file, Direction::Write, bytes.clone()).await.unwrap();
+        let empty = vec![0; bytes.len()];
+        let read = move_directly(&client, &file, Direction::Read, empty).await.unwrap();
+        expect_equal(&read, &bytes, "bytes that were written without a cache");
+    });
+}
+
 /// Bytes that a client writes after it gave up a flush are as visible as ever.
 #[test]
 fn a_flush_that_is_given_up_ends_no_right_behind_the_back() {

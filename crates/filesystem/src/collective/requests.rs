@@ -45,12 +45,12 @@ impl<W: World> Server<W> {
     fn cancel(&self, from: PeerId, transfer: TransferName) -> Reply {
         let active = match transfer {
             TransferName::Call(call) => {
-                self.groups.cancel(from, call).then_some(TransferKey::Call(call))
+                self.groups().cancel(from, call).then_some(TransferKey::Call(call))
             }
             TransferName::Part(number) => Some(TransferKey::Part(from, number)),
         };
         if let Some(active) = active {
-            self.active_transfers.abort(active, Fault::Cancelled);
+            self.active_transfers().abort(active, Fault::Cancelled);
         }
         Reply::Done
     }

@@ -24,6 +24,9 @@ pub struct ServerConfig {
     /// room in the cache. `u64::MAX` means no limit; then the watchdog disconnects no client
     /// either.
     pub buffer_bytes: u64,
+    /// True if clients may use caches. Then every other change of a file looks whether the file is
+    /// in such a cache.
+    pub client_caches: bool,
     /// True if nothing may be changed, because some data of the instance is lost.
     pub read_only: bool,
     /// Processor costs of the server's own work.

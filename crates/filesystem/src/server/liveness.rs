@@ -29,19 +29,19 @@ impl<W: World> Server<W> {
     /// Pings the clients that this server waits for, if a request of `from` may wait for one of
     /// them. Disconnects those that are silent for a time of `silence_ms`.
     pub(crate) async fn probe_clients(self: &Rc<Self>, from: PeerId, silence_ms: u64) -> Reply {
-        let _wait = self.clients.bounded_wait(from);
-        if self.clients.waits_unbounded(from) {
+        let _wait = self.clients().bounded_wait(from);
+        if self.clients().waits_unbounded(from) {
             let silence = Duration::from_ms(silence_ms).max(SILENCE_MIN);
-            let owing = self.world.awaited_peers().into_iter().filter(|peer| *peer != from);
+            let owing = self.world().awaited_peers().into_iter().filter(|peer| *peer != from);
             join_all(owing.map(|client| self.probe(client, silence))).await;
         }
         Reply::Done
     }
 
     async fn probe(self: &Rc<Self>, client: PeerId, silence: Duration) {
-        let Some(_probe) = self.clients.begin_probe(client) else { return };
-        if is_silent(&self.world, client, silence).await {
-            self.world.disconnect(client);
+        let Some(_probe) = self.clients().begin_probe(client) else { return };
+        if is_silent(self.world(), client, silence).await {
+            self.world().disconnect(client);
             self.forget(client);
         }
     }

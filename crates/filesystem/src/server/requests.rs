@@ -49,7 +49,7 @@ impl<W: World> Server<W> {
             Err(fault) => return rare(self.refuse((from, id), fault)).await,
         };
         // A client that has left needs no answer; this one fits every message.
-        let _ = self.world.send_after(cost, from, placed(id, request, payload)).await;
+        let _ = self.world().send_after(cost, from, placed(id, request, payload)).await;
         Ok(())
     }
 
@@ -59,9 +59,9 @@ impl<W: World> Server<W> {
         (from, id): (PeerId, RequestId),
         request: ReadRequest,
     ) -> Result<(), Infallible> {
-        let bytes = request.length.min(self.config.cache_bytes);
+        let bytes = request.length.min(self.config().cache_bytes);
         let source = self.source_of(request.file, request.block);
-        let held = self.memory.answers().take(&self.world, source, bytes).await;
+        let held = self.memory().answers().take(self.world(), source, bytes).await;
         let (payload, cost) = match caching::server::read(&self, request).await {
             Ok(read) => read,
             Err(fault) => {
@@ -69,8 +69,8 @@ impl<W: World> Server<W> {
                 return rare(self.refuse((from, id), fault)).await;
             }
         };
-        let sending = self.world.send_after(cost, from, placed(id, request, payload));
-        let sent = self.memory.answers().send((from, source), bytes, sending).await;
+        let sending = self.world().send_after(cost, from, placed(id, request, payload));
+        let sent = self.memory().answers().send((from, source), bytes, sending).await;
         drop(held);
         if let Err(error @ NetworkError::TooLarge { .. }) = sent {
             return rare(self.refuse((from, id), too_large(&error))).await;
@@ -94,7 +94,7 @@ impl<W: World> Server<W> {
         };
         let message = world::Message::new(frequent_header(&Frequent::Done(id)));
         // A client that has left needs no answer.
-        let _ = self.world.send_after(cost, from, message).await;
+        let _ = self.world().send_after(cost, from, message).await;
         Ok(())
     }
 
@@ -110,9 +110,9 @@ impl<W: World> Server<W> {
             self.send_reply(call, serving.await).await;
             return Ok(());
         };
-        let _held = self.memory.answers().take(&self.world, source, bytes).await;
+        let _held = self.memory().answers().take(self.world(), source, bytes).await;
         let sending = self.send_reply(call, serving.await).map(Ok);
-        self.memory.answers().send((call.0, source), bytes, sending).await
+        self.memory().answers().send((call.0, source), bytes, sending).await
     }
 
     /// Answers a request for the server as a whole.
@@ -125,14 +125,14 @@ impl<W: World> Server<W> {
         let stops = request == ServerRequest::Stop && outcome.is_ok();
         self.send_reply(call, outcome).await;
         if stops {
-            self.stop.request();
+            self.stop().request();
         }
         Ok(())
     }
 
     /// Source of the data of a block. A request for a file that is not open fails.
     pub(crate) fn source_of(&self, file: FileId, block: u64) -> Source {
-        let disk = self.files.get(file).map(|file| file.stripe.locate(block).disk);
+        let disk = self.files().get(file).map(|file| file.stripe.locate(block).disk);
         disk.map_or(Source::Memory, Source::Disk)
     }
 
@@ -174,11 +174,11 @@ impl<W: World> Server<W> {
             Some((payload, None)) => world::Message::with_body(header, payload),
             None => world::Message::new(header),
         };
-        let sent = self.world.send(from, message).await;
+        let sent = self.world().send(from, message).await;
         if let Err(error @ NetworkError::TooLarge { .. }) = sent {
             let result = Err(too_large(&error));
             let header = wire::encode(&Message::Reply { id, result });
-            let _ = self.world.send(from, world::Message::new(header)).await;
+            let _ = self.world().send(from, world::Message::new(header)).await;
         }
     }
 
@@ -189,7 +189,7 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         match request {
             ServerRequest::Status => self.status().await,
-            ServerRequest::Stop => self.cache.write_back_all().await.map(|()| Reply::Done.into()),
+            ServerRequest::Stop => self.cache().write_back_all().await.map(|()| Reply::Done.into()),
             ServerRequest::Probe { silence_ms } => {
                 Ok(self.probe_clients(from, silence_ms).await.into())
             }
@@ -197,16 +197,16 @@ impl<W: World> Server<W> {
     }
 
     async fn status(&self) -> Result<Answer<W::Payload>, Fault> {
-        let disks = self.disks.spaces().await?;
+        let disks = self.disks().spaces().await?;
         let status = ServerStatus {
-            clients: self.clients.count() as u32,
-            requests: self.counters.requests(),
-            bytes_moved: self.counters.bytes_moved(),
-            cache_bytes: self.cache.bytes(),
-            dirty_bytes: self.cache.dirty_bytes(),
-            collective_bytes: self.memory.buffer_bytes(),
+            clients: self.clients().count() as u32,
+            requests: self.counters().requests(),
+            bytes_moved: self.counters().bytes_moved(),
+            cache_bytes: self.cache().bytes(),
+            dirty_bytes: self.cache().dirty_bytes(),
+            collective_bytes: self.memory().buffer_bytes(),
             disks,
-            files: self.catalogue.as_ref().map_or_else(Vec::new, Catalogue::files),
+            files: self.catalogue().map_or_else(Vec::new, Catalogue::files),
         };
         Ok(Reply::Status(status).into())
     }

@@ -7,22 +7,12 @@
 //! - No message makes the server panic.
 
 use crate::scale::start;
-use crate::server::block_cache::BlockCache;
 use crate::server::catalogue::Catalogue;
-use crate::server::client_caches::ClientCaches;
-use crate::server::clients::connected::Clients;
 use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
-use crate::server::counters::Counters;
-use crate::server::files::file_disks::FileDisks;
 use crate::server::files::kept_sizes::KeptSizes;
-use crate::server::files::open_files::OpenFiles;
-use crate::server::files::write_failures::WriteFailures;
-use crate::server::groups::Groups;
 use crate::server::state::Server;
-use crate::server::stop::Stop;
-use crate::server::transfers::active_transfers::{ActiveTransfers, TransferKey};
-use crate::server::transfers::memory::TransferMemory;
+use crate::server::transfers::active_transfers::TransferKey;
 use futures_util::FutureExt;
 use futures_util::future::{join, select};
 use std::convert::Infallible;
@@ -30,7 +20,7 @@ use std::rc::Rc;
 use tracing::debug;
 use units::{PeerId, ServerId};
 use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId, WriteRequest};
-use world::{Incoming, Payload, Scope, World};
+use world::{Incoming, Payload, World};
 
 /// Serves until a client asks to stop or `stop_requested` ends. Everything is written back when it
 /// returns. Calls `is_ready` when the server is ready to serve.
@@ -46,75 +36,39 @@ pub async fn serve<W: World>(
     };
     let kept_sizes = KeptSizes::load(world.clone(), config.id).await?;
     is_ready();
-    let server = build_server(world, config, kept_sizes, catalogue);
+    let server = Server::new(world, config, kept_sizes, catalogue);
     let listening = std::pin::pin!(join(listen(&server), disconnect_stalled(&server)));
-    let stopped = std::pin::pin!(server.stop.until_requested());
+    let stopped = std::pin::pin!(server.stop().until_requested());
     let stop_requested = std::pin::pin!(stop_requested);
     select(listening, select(stopped, stop_requested)).await;
     finish(&server).await
 }
 
-/// Builds the state of a server that has no clients.
-fn build_server<W: World>(
-    world: W,
-    config: ServerConfig,
-    kept_sizes: KeptSizes<W>,
-    catalogue: Option<Catalogue<W>>,
-) -> Rc<Server<W>> {
-    let memory = TransferMemory::new(&config, world.disks().len());
-    let write_failures = Rc::new(WriteFailures::default());
-    let cache = BlockCache::new(
-        world.clone(),
-        &config,
-        Rc::clone(memory.watchdog()),
-        Rc::clone(&write_failures),
-    );
-    Rc::new(Server {
-        cache,
-        disks: FileDisks::new(world.clone(), config.id, Rc::clone(&write_failures)),
-        write_failures,
-        changes: Scope::new(world.clone()),
-        collectives: Scope::new(world.clone()),
-        world,
-        config,
-        files: OpenFiles::default(),
-        kept_sizes,
-        catalogue,
-        clients: Clients::default(),
-        client_caches: ClientCaches::default(),
-        counters: Counters::default(),
-        memory,
-        active_transfers: ActiveTransfers::default(),
-        groups: Groups::default(),
-        stop: Stop::default(),
-    })
-}
-
 /// Disconnects all clients, finishes the changes of the catalogue and writes everything back.
 async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
     // Dropping the sessions ends their active requests.
-    let sessions = server.clients.take_all();
-    server.collectives.cancel();
+    let sessions = server.clients().take_all();
+    server.collectives().cancel();
     for (peer, _) in sessions.iter() {
-        server.world.disconnect(peer);
-        server.client_caches.leave(peer);
+        server.world().disconnect(peer);
+        server.client_caches().leave(peer);
     }
     drop(sessions);
-    let Ok(()) = server.changes.finished().await;
-    if server.config.read_only {
+    let Ok(()) = server.changes().finished().await;
+    if server.config().read_only {
         return Ok(());
     }
-    let mut stored = server.cache.write_back_all().await;
-    for file in server.files.all() {
-        server.disks.set_time(&file).await;
+    let mut stored = server.cache().write_back_all().await;
+    for file in server.files().all() {
+        server.disks().set_time(&file).await;
     }
     // After the data that must not be lost.
-    for file in server.files.all_nameless() {
+    for file in server.files().all_nameless() {
         stored = stored.and(server.drop_file(file).await.map(|_| ()));
     }
     // The records are obsolete; if this fails, the next start finds them again.
-    let _ = server.kept_sizes.settle().await;
-    if let Some(catalogue) = &server.catalogue {
+    let _ = server.kept_sizes().settle().await;
+    if let Some(catalogue) = server.catalogue() {
         let _ = catalogue.settle().await;
     }
     stored
@@ -122,7 +76,7 @@ async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
 
 async fn listen<W: World>(server: &Rc<Server<W>>) {
     loop {
-        match server.world.receive().await {
+        match server.world().receive().await {
             Incoming::Message { from, header, body } => server.accept(from, &header, body),
             Incoming::Departed { peer, .. } => server.forget(peer),
         }
@@ -132,8 +86,8 @@ async fn listen<W: World>(server: &Rc<Server<W>>) {
 /// Disconnects clients that stall while others wait for their memory.
 async fn disconnect_stalled<W: World>(server: &Rc<Server<W>>) {
     loop {
-        let peer = server.memory.watchdog().next_to_disconnect().await;
-        server.world.disconnect(peer);
+        let peer = server.memory().watchdog().next_to_disconnect().await;
+        server.world().disconnect(peer);
         server.forget(peer);
     }
 }
@@ -152,12 +106,12 @@ impl<W: World> Server<W> {
                 Ok(Message::Request { id, request }) => {
                     self.begin_request((from, id), header.len() as u64, request, body)
                 }
-                Ok(Message::CacheAnswer(answer)) => self.client_caches.accept(from, answer, body),
+                Ok(Message::CacheAnswer(answer)) => self.client_caches().accept(from, answer, body),
                 Ok(_) | Err(_) => false,
             },
         };
         if !accepted {
-            self.world.disconnect(from);
+            self.world().disconnect(from);
             self.forget(from);
         }
     }
@@ -165,7 +119,7 @@ impl<W: World> Server<W> {
     /// Opens the session of a client. A client of another version gets the fault with its first
     /// answer.
     fn greet(&self, from: PeerId, version: u16, key: ClientKey) -> bool {
-        let is_new = self.clients.greet(from, Session::new(self.world.clone(), key, version));
+        let is_new = self.clients().greet(from, Session::new(self.world().clone(), key, version));
         if is_new {
             debug!(client = from.0, "a client has connected");
         }
@@ -180,13 +134,13 @@ impl<W: World> Server<W> {
         bytes: u64,
         answer: impl FnOnce(Rc<Self>) -> F,
     ) -> bool {
-        let Some(session) = self.clients.session(from) else { return false };
+        let Some(session) = self.clients().session(from) else { return false };
         if session.is_full() {
             return false;
         }
-        self.counters.count_request();
+        self.counters().count_request();
         let server = Rc::clone(self);
-        match (session.check_version(), self.memory.hold_request(from, bytes)) {
+        match (session.check_version(), self.memory().hold_request(from, bytes)) {
             (Ok(()), None) => start(session.scope(), || answer(server)),
             (Ok(()), Some(held)) => {
                 start(session.scope(), || {
@@ -195,7 +149,7 @@ impl<W: World> Server<W> {
                         done
                     })
                 });
-                self.memory.bound_requests();
+                self.memory().bound_requests();
             }
             (Err(refused), _) => start(session.scope(), || server.refuse((from, id), refused)),
         }
@@ -209,7 +163,7 @@ impl<W: World> Server<W> {
         request: WriteRequest,
         body: Option<W::Payload>,
     ) -> bool {
-        match self.memory.keep_written(body.as_ref().map_or(0, Payload::length)) {
+        match self.memory().keep_written(body.as_ref().map_or(0, Payload::length)) {
             Some(permit) => {
                 self.begin(call, 0, |server| server.answer_write(call, request, body, permit))
             }
@@ -257,17 +211,17 @@ impl<W: World> Server<W> {
     /// Ends the session of a client that has left: its requests end, its buffers are freed, its
     /// collectives fail.
     pub(crate) fn forget(self: &Rc<Self>, peer: PeerId) {
-        if let Some(session) = self.clients.depart(peer) {
+        if let Some(session) = self.clients().depart(peer) {
             debug!(client = peer.0, "a client has left");
-            let closed = self.files.close_all(session.files());
+            let closed = self.files().close_all(session.files());
             // Ends the client's active requests.
             drop(session);
             self.end_client_cache(peer);
-            for (call, fault) in self.groups.peer_left(peer) {
-                self.active_transfers.abort(TransferKey::Call(call), fault);
+            for (call, fault) in self.groups().peer_left(peer) {
+                self.active_transfers().abort(TransferKey::Call(call), fault);
             }
             closed.into_iter().for_each(|file| _ = self.closed(file));
         }
-        self.active_transfers.notify();
+        self.active_transfers().notify();
     }
 }

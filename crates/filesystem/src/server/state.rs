@@ -23,32 +23,144 @@ use world::{Scope, World};
 
 /// A server: its parts, each with state of its own.
 pub(crate) struct Server<W: World> {
-    pub(crate) world: W,
-    pub(crate) config: ServerConfig,
-    pub(crate) cache: BlockCache<W>,
-    /// Failures of write-behind.
-    pub(crate) write_failures: Rc<WriteFailures>,
-    pub(crate) files: OpenFiles,
-    pub(crate) kept_sizes: KeptSizes<W>,
-    pub(crate) disks: FileDisks<W>,
-    pub(crate) catalogue: Option<Catalogue<W>>,
-    pub(crate) clients: Clients<W>,
-    /// Caches at clients.
-    pub(crate) client_caches: ClientCaches<W>,
-    /// Active changes of the catalogue. They run to their end even when their client leaves.
-    pub(crate) changes: Scope<W, Infallible>,
-    pub(crate) counters: Counters,
-    pub(crate) memory: TransferMemory,
-    /// Active collectives and parts of single clients.
-    pub(crate) active_transfers: ActiveTransfers,
-    /// Groups of clients, and their calls.
-    pub(crate) groups: Groups,
-    /// Active collectives of groups.
-    pub(crate) collectives: Scope<W, Infallible>,
-    pub(crate) stop: Stop,
+    world: W,
+    config: ServerConfig,
+    cache: BlockCache<W>,
+    write_failures: Rc<WriteFailures>,
+    files: OpenFiles,
+    kept_sizes: KeptSizes<W>,
+    disks: FileDisks<W>,
+    catalogue: Option<Catalogue<W>>,
+    clients: Clients<W>,
+    client_caches: ClientCaches<W>,
+    changes: Scope<W, Infallible>,
+    counters: Counters,
+    memory: TransferMemory,
+    active_transfers: ActiveTransfers,
+    groups: Groups,
+    collectives: Scope<W, Infallible>,
+    stop: Stop,
 }
 
 impl<W: World> Server<W> {
+    /// Makes a server without clients and files.
+    pub(crate) fn new(
+        world: W,
+        config: ServerConfig,
+        kept_sizes: KeptSizes<W>,
+        catalogue: Option<Catalogue<W>>,
+    ) -> Rc<Self> {
+        let memory = TransferMemory::new(&config, world.disks().len());
+        let write_failures = Rc::new(WriteFailures::default());
+        let cache = BlockCache::new(
+            world.clone(),
+            &config,
+            Rc::clone(memory.watchdog()),
+            Rc::clone(&write_failures),
+        );
+        Rc::new(Self {
+            cache,
+            disks: FileDisks::new(world.clone(), config.id, Rc::clone(&write_failures)),
+            write_failures,
+            changes: Scope::new(world.clone()),
+            collectives: Scope::new(world.clone()),
+            world,
+            config,
+            files: OpenFiles::default(),
+            kept_sizes,
+            catalogue,
+            clients: Clients::default(),
+            client_caches: ClientCaches::default(),
+            counters: Counters::default(),
+            memory,
+            active_transfers: ActiveTransfers::default(),
+            groups: Groups::default(),
+            stop: Stop::default(),
+        })
+    }
+
+    pub(crate) fn world(&self) -> &W {
+        &self.world
+    }
+
+    pub(crate) fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    /// The cache of blocks.
+    pub(crate) fn cache(&self) -> &BlockCache<W> {
+        &self.cache
+    }
+
+    /// Failures of write-behind.
+    pub(crate) fn write_failures(&self) -> &WriteFailures {
+        &self.write_failures
+    }
+
+    /// Files that clients have open.
+    pub(crate) fn files(&self) -> &OpenFiles {
+        &self.files
+    }
+
+    /// Sizes of files that must not be lost.
+    pub(crate) fn kept_sizes(&self) -> &KeptSizes<W> {
+        &self.kept_sizes
+    }
+
+    /// The parts of files on the disks.
+    pub(crate) fn disks(&self) -> &FileDisks<W> {
+        &self.disks
+    }
+
+    /// The catalogue, which one server of an instance has.
+    pub(crate) fn catalogue(&self) -> Option<&Catalogue<W>> {
+        self.catalogue.as_ref()
+    }
+
+    /// The clients that are connected.
+    pub(crate) fn clients(&self) -> &Clients<W> {
+        &self.clients
+    }
+
+    /// Caches at clients.
+    pub(crate) fn client_caches(&self) -> &ClientCaches<W> {
+        &self.client_caches
+    }
+
+    /// Active changes of the catalogue. They run to their end even when their client leaves.
+    pub(crate) fn changes(&self) -> &Scope<W, Infallible> {
+        &self.changes
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Memory of transfers.
+    pub(crate) fn memory(&self) -> &TransferMemory {
+        &self.memory
+    }
+
+    /// Active collectives and parts of single clients.
+    pub(crate) fn active_transfers(&self) -> &ActiveTransfers {
+        &self.active_transfers
+    }
+
+    /// Groups of clients, and their calls.
+    pub(crate) fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// Active collectives of groups.
+    pub(crate) fn collectives(&self) -> &Scope<W, Infallible> {
+        &self.collectives
+    }
+
+    /// Whether the server is to end.
+    pub(crate) fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
     /// Handles the last close of a file. Returns true when the file has no name any more, so that
     /// its data goes.
     pub(crate) fn closed(self: &Rc<Self>, file: FileId) -> bool {
@@ -83,16 +195,21 @@ impl<W: World> Server<W> {
     /// [`Fault::ReadOnly`] when nothing may be changed.
     pub(crate) fn begin_change(&self, file: &Rc<OpenFile>) -> Result<FileChange<'_, W>, Fault> {
         self.check_not_read_only()?;
-        let begun = self.client_caches.files.begin_change(file.file);
-        let begun = begun.ok_or_else(|| in_caches(file))?;
-        Ok(FileChange { world: &self.world, file: Rc::clone(file), _use: begun })
+        let uncached = match self.config.client_caches {
+            true => {
+                let begun = self.client_caches.files.begin_change(file.file);
+                Some(begun.ok_or_else(|| in_caches(file))?)
+            }
+            false => None,
+        };
+        Ok(FileChange { world: &self.world, file: Rc::clone(file), _uncached: uncached })
     }
 
     /// Refuses to change a file as [`begin_change`](Self::begin_change) does, for a change that
     /// ends at once.
     pub(crate) fn check_not_cached(&self, file: &OpenFile) -> Result<(), Fault> {
         self.check_not_read_only()?;
-        match self.client_caches.files.is_wanted(file.file) {
+        match self.config.client_caches && self.client_caches.files.is_wanted(file.file) {
             false => Ok(()),
             true => Err(in_caches(file)),
         }
@@ -116,7 +233,8 @@ impl<W: World> Server<W> {
 pub(crate) struct FileChange<'a, W: World> {
     world: &'a W,
     file: Rc<OpenFile>,
-    _use: UncachedUse<'a>,
+    /// Keeps the file out of caches at clients, if there can be any.
+    _uncached: Option<UncachedUse<'a>>,
 }
 
 impl<W: World> Drop for FileChange<'_, W> {

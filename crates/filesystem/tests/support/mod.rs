@@ -36,6 +36,8 @@ pub(crate) struct Shape {
     pub(crate) dirty_percent: u32,
     /// Number of bytes of buffers that each server has for transfers.
     pub(crate) buffer_bytes: u64,
+    /// True if clients may use caches.
+    pub(crate) client_caches: bool,
     /// Replacement policies of the servers.
     pub(crate) policies: ReplacementPolicies,
     /// Processor costs of servers and clients.
@@ -59,6 +61,7 @@ impl Default for Shape {
             cache_blocks: 16,
             dirty_percent: 100,
             buffer_bytes: u64::MAX,
+            client_caches: true,
             policies: ReplacementPolicies::default(),
             costs: Costs::FREE,
             mechanism: fast_disk(),
@@ -236,6 +239,7 @@ pub(crate) fn start_server<P: Kind>(
         dirty_percent: shape.dirty_percent,
         buffers_per_disk: 2,
         buffer_bytes: shape.buffer_bytes,
+        client_caches: shape.client_caches,
         read_only: false,
         costs: shape.costs,
         policies: shape.policies.clone(),

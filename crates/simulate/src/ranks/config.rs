@@ -86,6 +86,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         buffers_per_disk: machine.buffers_per_disk,
         // The papers' machines have as many buffers as their transfers take.
         buffer_bytes: u64::MAX,
+        client_caches: true,
         read_only: false,
         costs: machine.costs,
         policies: scenario.policies.clone(),

@@ -24,7 +24,7 @@ impl<W: World> Server<W> {
     ) -> Result<(), Infallible> {
         let large = match request {
             BlockRequest::Page { file, block } => {
-                let file = self.files.get(file).ok();
+                let file = self.files().get(file).ok();
                 file.map(|it| (self.source_of(it.file, block), it.block_length(block)))
             }
             BlockRequest::Digests(DigestsRequest { file, block, .. }) => {
@@ -56,20 +56,20 @@ pub(crate) async fn read<W: World>(
     server: &Rc<Server<W>>,
     request: ReadRequest,
 ) -> Result<(W::Payload, Duration), Fault> {
-    let file = server.files.get(request.file)?;
+    let file = server.files().get(request.file)?;
     let range = check_range(server, &file, request.block, request.offset, request.length)?;
-    let cost = server.config.costs.cache_read;
-    if server.cache.prefetcher().has_nothing_to_begin(&file, request.block)
-        && let Some(payload) = server.cache.read_held(&file, request.block, range)
+    let cost = server.config().costs.cache_read;
+    if server.cache().prefetcher().has_nothing_to_begin(&file, request.block)
+        && let Some(payload) = server.cache().read_held(&file, request.block, range)
     {
-        server.counters.count_moved(request.length);
+        server.counters().count_moved(request.length);
         return Ok((payload, cost));
     }
-    server.world.compute(cost).await;
-    server.cache.prefetcher().begin_before(&file, request.block);
-    let payload = server.cache.read(&file, request.block, range).await?;
-    server.cache.prefetcher().begin_after(&file, request.block);
-    server.counters.count_moved(request.length);
+    server.world().compute(cost).await;
+    server.cache().prefetcher().begin_before(&file, request.block);
+    let payload = server.cache().read(&file, request.block, range).await?;
+    server.cache().prefetcher().begin_after(&file, request.block);
+    server.counters().count_moved(request.length);
     Ok((payload, Duration::ZERO))
 }
 
@@ -79,14 +79,14 @@ async fn page<W: World>(
     file: FileId,
     block: u64,
 ) -> Result<Answer<W::Payload>, Fault> {
-    let file = server.files.get(file)?;
+    let file = server.files().get(file)?;
     let length = file.block_length(block);
     check_range(server, &file, block, 0, length)?;
-    server.world.compute(server.config.costs.cache_read).await;
-    server.cache.prefetcher().begin_before(&file, block);
-    let (payload, pin) = server.cache.page(&file, block).await?;
-    server.cache.prefetcher().begin_after(&file, block);
-    server.counters.count_moved(length);
+    server.world().compute(server.config().costs.cache_read).await;
+    server.cache().prefetcher().begin_before(&file, block);
+    let (payload, pin) = server.cache().page(&file, block).await?;
+    server.cache().prefetcher().begin_after(&file, block);
+    server.counters().count_moved(length);
     let loan = pin.map(|pin| Rc::new(pin) as Loan);
     Ok(Answer { reply: Reply::Done, data: Some((payload, loan)) })
 }
@@ -99,25 +99,25 @@ pub(crate) async fn write<W: World>(
     request: WriteRequest,
     body: Option<W::Payload>,
 ) -> Result<Duration, Fault> {
-    let file = server.files.get(request.file)?;
+    let file = server.files().get(request.file)?;
     let missing = || Fault::BadRequest { cause: "a write came without data".to_owned() };
     let body = body.ok_or_else(missing)?;
     let length = body.length();
     check_range(server, &file, request.block, request.offset, length)?;
     server.check_not_cached(&file)?;
-    server.write_failures.report_to(request.file, from)?;
-    let cost = server.config.costs.cache_write + server.config.costs.copy(length);
+    server.write_failures().report_to(request.file, from)?;
+    let cost = server.config().costs.cache_write + server.config().costs.copy(length);
     let run = Run::contiguous(request.offset, length);
-    let is_written = server.cache.write_held(&file, request.block, run, &body);
+    let is_written = server.cache().write_held(&file, request.block, run, &body);
     if !is_written {
         let _change = server.begin_change(&file)?;
-        server.world.compute(cost).await;
-        server.cache.write(&file, request.block, &[run], body).await?;
+        server.world().compute(cost).await;
+        server.cache().write(&file, request.block, &[run], body).await?;
     }
     if is_written {
-        file.changed_at(server.world.timestamp());
+        file.changed_at(server.world().timestamp());
     }
-    server.counters.count_moved(length);
+    server.counters().count_moved(length);
     Ok(if is_written { cost } else { Duration::ZERO })
 }
 
@@ -130,28 +130,28 @@ async fn pull<W: World>(
     request: PullRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
     let PullRequest { file, block, offset, length, region, region_offset } = request;
-    let file = server.files.get(file)?;
+    let file = server.files().get(file)?;
     check_range(server, &file, block, offset, length)?;
     let _change = server.begin_change(&file)?;
-    server.write_failures.report_to(file.file, from)?;
-    let _room = server.cache.reserve(&file, block).await?;
-    let memory = server.world.memory(length);
+    server.write_failures().report_to(file.file, from)?;
+    let _room = server.cache().reserve(&file, block).await?;
+    let memory = server.world().memory(length);
     let (stride, memory_offset) = (length, region_offset);
     let piece =
         PieceRun { offset: 0, stride, memory_offset, memory_stride: stride, length, count: 1 };
     let pieces = [piece];
-    let get = server.world.get(from, region, &pieces, &memory);
+    let get = server.world().get(from, region, &pieces, &memory);
     let at = (from, file.stripe.locate(block).disk);
-    let Some(got) = server.memory.watchdog().watch_retryable(at, length, get).await else {
+    let Some(got) = server.memory().watchdog().watch_retryable(at, length, get).await else {
         // The client does not deliver the data, and others wait for the room.
         return Ok(Reply::NoRoom.into());
     };
     got.map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
-    let costs = &server.config.costs;
-    server.world.compute(costs.cache_write + costs.copy(length)).await;
+    let costs = &server.config().costs;
+    server.world().compute(costs.cache_write + costs.copy(length)).await;
     let run = Run::contiguous(offset, length);
-    server.cache.write(&file, block, &[run], memory.freeze()).await?;
-    server.counters.count_moved(length);
+    server.cache().write(&file, block, &[run], memory.freeze()).await?;
+    server.counters().count_moved(length);
     Ok(Reply::Done.into())
 }
 
@@ -165,7 +165,7 @@ async fn digests<W: World>(
     request: DigestsRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
     let DigestsRequest { file, block, piece_bytes } = request;
-    let file = server.files.get(file)?;
+    let file = server.files().get(file)?;
     let length = file.block_length(block);
     check_range(server, &file, block, 0, length)?;
     if piece_bytes == 0 || length.div_ceil(piece_bytes) > DIGESTS_MAX {
@@ -175,16 +175,16 @@ async fn digests<W: World>(
         );
         return Err(Fault::BadRequest { cause });
     }
-    let payload = match server.cache.held_block(&file, block).await? {
+    let payload = match server.cache().held_block(&file, block).await? {
         Some(payload) => payload,
         None => {
             let at = file.stripe.locate(block);
             let gone = || Fault::BadRequest { cause: format!("this server has no {}", at.disk) };
-            let disk = server.world.disks().get(at.disk.0 as usize).ok_or_else(gone)?;
-            let buffers = server.memory.buffers(at.disk);
-            let _permit = buffers.take(&server.world, length).await;
+            let disk = server.world().disks().get(at.disk.0 as usize).ok_or_else(gone)?;
+            let buffers = server.memory().buffers(at.disk);
+            let _permit = buffers.take(server.world(), length).await;
             let read = disk.read(file.file, file.disk_offset(block), length).await;
-            read.map_err(|error| file_fault(server.config.id, &file, at.disk, &error))?
+            read.map_err(|error| file_fault(server.config().id, &file, at.disk, &error))?
         }
     };
     let pieces = (0..length.div_ceil(piece_bytes)).map(|piece| {
@@ -200,10 +200,10 @@ async fn flush<W: World>(
     from: PeerId,
     request: FlushRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
-    let file = server.files.get(request.file)?;
-    server.cache.flush(request.file).await;
-    let synced = if request.sync { server.disks.sync(&file).await } else { Ok(()) };
-    let reported = server.write_failures.report_to(request.file, from);
+    let file = server.files().get(request.file)?;
+    server.cache().flush(request.file).await;
+    let synced = if request.sync { server.disks().sync(&file).await } else { Ok(()) };
+    let reported = server.write_failures().report_to(request.file, from);
     synced.and(reported).map(|()| Reply::Done.into())
 }
 
@@ -218,7 +218,7 @@ fn check_range<W: World>(
     let block_length = file.block_length(block);
     let range = ByteRange::checked_at(offset, length);
     let inside = range.filter(|range| !range.is_empty() && range.end <= block_length);
-    let here = file.server_of(block) == server.config.id;
+    let here = file.server_of(block) == server.config().id;
     if here && inside.is_none() && range.is_some_and(|range| range.end <= file.stripe.block_bytes) {
         return Err(file.past_end());
     }

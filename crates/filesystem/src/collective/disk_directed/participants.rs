@@ -50,7 +50,7 @@ impl<W: World> Participants<W> {
     }
 
     fn find(&self, client: ClientId) -> Option<PeerId> {
-        let peer = self.server.clients.peer_of(self.roster.key_of(client)?)?;
+        let peer = self.server.clients().peer_of(self.roster.key_of(client)?)?;
         self.peers.borrow_mut().insert(client, peer);
         Some(peer)
     }
@@ -62,11 +62,11 @@ impl<W: World> Participants<W> {
             Fault::ClientLeft { client, cause }
         };
         let key = self.roster.key_of(client).ok_or_else(left)?;
-        if self.server.clients.has_departed(key) {
+        if self.server.clients().has_departed(key) {
             return Err(left());
         }
-        let greeted = pin!(self.server.clients.until_greeted(|| self.find(client)));
-        match select(greeted, pin!(self.server.world.sleep(self.timeout))).await {
+        let greeted = pin!(self.server.clients().until_greeted(|| self.find(client)));
+        match select(greeted, pin!(self.server.world().sleep(self.timeout))).await {
             Either::Left((peer, _)) => Ok(peer),
             Either::Right(_) => Err(left()),
         }
@@ -75,7 +75,7 @@ impl<W: World> Participants<W> {
     /// Returns a participant whose connection has ended.
     pub(super) fn first_gone(&self) -> Option<ClientId> {
         let peers = self.peers.borrow();
-        let gone = peers.iter().find(|(_, peer)| !self.server.clients.is_here(**peer));
+        let gone = peers.iter().find(|(_, peer)| !self.server.clients().is_here(**peer));
         gone.map(|(client, _)| client)
     }
 }

@@ -22,7 +22,7 @@ pub(crate) async fn serve<W: World>(
     request: PlanRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
     let PlanRequest { direction, file, access, order, disk, skipped } = request;
-    let file = server.files.get(file)?;
+    let file = server.files().get(file)?;
     file.check_access(direction, &access)?;
     let place = (server.place_in(&file)?, file.stripe.servers);
     if disk.0 >= file.stripe.disks_per_server {
@@ -34,7 +34,7 @@ pub(crate) async fn serve<W: World>(
     };
     let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
     let mut ordered = ordered.skip(skipped).peekable();
-    let on = &server.world.disks()[disk.0 as usize];
+    let on = &server.world().disks()[disk.0 as usize];
     let (mut blocks, mut shares_total, mut looked_at) = (Vec::new(), 0, 0);
     while looked_at < BLOCKS_PER_REPLY_MAX && shares_total < SHARES_PER_REPLY_MAX {
         let Some(block) = ordered.next() else { break };

@@ -47,7 +47,7 @@ impl DirectedCall {
     /// before the end, drops the transfer with all its buffers.
     pub(crate) async fn serve<W: World>(self, server: &Rc<Server<W>>) -> Result<u64, Fault> {
         let Self { id, parameters, access, members, roster, timeout } = self;
-        let file = server.files.get(parameters.file)?;
+        let file = server.files().get(parameters.file)?;
         file.check_access(parameters.direction, &access)?;
         let ByteRange { start, end } = access.file_extent();
         debug!(
@@ -62,7 +62,7 @@ impl DirectedCall {
             Direction::Write => Some(server.begin_change(&file)?),
         };
         let place = server.place_in(&file)?;
-        let guard = server.active_transfers.enter(TransferKey::Call(id), parameters.file)?;
+        let guard = server.active_transfers().enter(TransferKey::Call(id), parameters.file)?;
         let collective = Rc::new(Collective {
             server: Rc::clone(server),
             parameters,
@@ -75,7 +75,7 @@ impl DirectedCall {
         let abort_reason = || guard.abort_reason().or_else(|| collective.departure_fault());
         let outcome = {
             let transfer = std::pin::pin!(collective.run());
-            let aborted = std::pin::pin!(server.active_transfers.until_aborted(abort_reason));
+            let aborted = std::pin::pin!(server.active_transfers().until_aborted(abort_reason));
             match select(aborted, transfer).await {
                 Either::Left((fault, _)) => Err(fault),
                 Either::Right((moved, _)) => moved,
@@ -84,7 +84,7 @@ impl DirectedCall {
         // A transfer that failed because a client left reports the departure.
         let outcome = outcome.map_err(|fault| abort_reason().unwrap_or(fault));
         let bytes = collective.moved.get();
-        server.counters.count_moved(bytes);
+        server.counters().count_moved(bytes);
         outcome.map(|()| bytes)
     }
 }
@@ -95,7 +95,7 @@ impl<W: World> Collective<W> {
         let disks = 0..self.file.stripe.disks_per_server;
         try_join_all(disks.map(|disk| self.transfer_disk(DiskId(disk)))).await?;
         if self.parameters.sync && self.parameters.direction == Direction::Write {
-            self.server.disks.sync(&self.file).await?;
+            self.server.disks().sync(&self.file).await?;
         }
         Ok(())
     }
@@ -112,14 +112,14 @@ impl<W: World> Collective<W> {
         };
         let counted = Rc::new(Cell::new(0_u64));
         let order = Rc::new(RefCell::new(order));
-        let begun = self.server.world.now();
-        let tasks = Scope::new(self.server.world.clone());
-        for _ in 0..self.server.config.buffers_per_disk.max(1) {
+        let begun = self.server.world().now();
+        let tasks = Scope::new(self.server.world().clone());
+        for _ in 0..self.server.config().buffers_per_disk.max(1) {
             let (collective, order) = (Rc::clone(self), Rc::clone(&order));
             let counted = Rc::clone(&counted);
             tasks.spawn(async move {
-                let buffers = collective.server.memory.buffers(number);
-                let disk = &collective.server.world.disks()[number.0 as usize];
+                let buffers = collective.server.memory().buffers(number);
+                let disk = &collective.server.world().disks()[number.0 as usize];
                 loop {
                     let next = order.borrow_mut().next();
                     let Some(block) = next else { return Ok(()) };
@@ -129,7 +129,8 @@ impl<W: World> Collective<W> {
             });
         }
         let ended = tasks.finished().await;
-        let (blocks, seconds) = (counted.get(), self.server.world.now().since(begun).as_seconds());
+        let (blocks, seconds) =
+            (counted.get(), self.server.world().now().since(begun).as_seconds());
         let (file, disk) = (self.file.name(), number.0);
         debug!(file = file.as_str(), disk, order = ?asked, blocks, seconds, "a disk is done");
         drop(file);
@@ -147,8 +148,8 @@ impl<W: World> Collective<W> {
         if shares.is_empty() {
             return Ok(());
         }
-        let _permit = buffers.take(&self.server.world, range.length()).await;
-        self.server.world.compute(self.server.config.costs.block).await;
+        let _permit = buffers.take(self.server.world(), range.length()).await;
+        self.server.world().compute(self.server.config().costs.block).await;
         match self.parameters.direction {
             Direction::Read => self.read_block(disk, block, shares).await,
             Direction::Write => self.write_block(disk, block, shares).await,
@@ -169,9 +170,9 @@ impl<W: World> Collective<W> {
             async move {
                 self.find_pieces(&share).await;
                 let (peer, region) = self.participants.place_of(share.client).await?;
-                let put = self.server.world.put(peer, region, &share.pieces, data);
+                let put = self.server.world().put(peer, region, &share.pieces, data);
                 let moved =
-                    self.server.memory.watchdog().watch((peer, on), share.bytes(), put).await;
+                    self.server.memory().watchdog().watch((peer, on), share.bytes(), put).await;
                 self.count(moved, &share)
             }
         });
@@ -186,22 +187,22 @@ impl<W: World> Collective<W> {
         shares: Vec<Share>,
     ) -> Result<(), Fault> {
         let (range, on) = (self.file.block_range(block), self.file.stripe.locate(block).disk);
-        let _lock = self.server.cache.lock(self.file.file, block).await;
-        self.server.cache.write_back_and_evict(self.file.file, block).await;
+        let _lock = self.server.cache().lock(self.file.file, block).await;
+        self.server.cache().write_back_and_evict(self.file.file, block).await;
         let memory = if self.covers(&shares, range) {
-            self.server.world.memory(range.length())
+            self.server.world().memory(range.length())
         } else {
             // Bytes that no client writes must keep their values.
-            self.server.world.thaw(self.load(disk, block, range).await?)
+            self.server.world().thaw(self.load(disk, block, range).await?)
         };
         let gets = shares.into_iter().map(|share| {
             let memory = &memory;
             async move {
                 self.find_pieces(&share).await;
                 let (peer, region) = self.participants.place_of(share.client).await?;
-                let got = self.server.world.get(peer, region, &share.pieces, memory);
+                let got = self.server.world().get(peer, region, &share.pieces, memory);
                 let moved =
-                    self.server.memory.watchdog().watch((peer, on), share.bytes(), got).await;
+                    self.server.memory().watchdog().watch((peer, on), share.bytes(), got).await;
                 self.count(moved, &share)
             }
         });
@@ -229,7 +230,7 @@ impl<W: World> Collective<W> {
         block: u64,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        if let Some(held) = self.server.cache.held_block(&self.file, block).await? {
+        if let Some(held) = self.server.cache().held_block(&self.file, block).await? {
             return Ok(held);
         }
         let read = disk.read(self.file.file, self.file.disk_offset(block), range.length()).await;
@@ -239,9 +240,9 @@ impl<W: World> Collective<W> {
     /// Occupies the processor for the cost of finding a share's pieces. At zero cost it does not
     /// wait for the processor, where the next block would overtake this one.
     async fn find_pieces(&self, share: &Share) {
-        let cost = self.server.config.costs.pieces(&self.access, &share.pieces);
+        let cost = self.server.config().costs.pieces(&self.access, &share.pieces);
         if cost > Duration::ZERO {
-            self.server.world.compute(cost).await;
+            self.server.world().compute(cost).await;
         }
     }
 
@@ -256,7 +257,7 @@ impl<W: World> Collective<W> {
     }
 
     fn disk_fault(&self, disk: DiskId, error: &DiskError) -> Fault {
-        file_fault(self.server.config.id, &self.file, disk, error)
+        file_fault(self.server.config().id, &self.file, disk, error)
     }
 
     /// Returns the fault of a participant whose connection has ended.
@@ -277,7 +278,7 @@ pub(super) async fn blocks_in_order<W: World>(
     number: DiskId,
 ) -> Option<impl Iterator<Item = u64> + use<W>> {
     let (stripe, place) = (&file.stripe, server.place_in(file).ok()?);
-    let disk = &server.world.disks()[number.0 as usize];
+    let disk = &server.world().disks()[number.0 as usize];
     let blocks = stripe.blocks_in(access.file_extent());
     let own = stripe.blocks_on(place, number, blocks.clone());
     let total = (blocks.end - blocks.start).div_ceil(stripe.disks());

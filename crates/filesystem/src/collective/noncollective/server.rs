@@ -39,7 +39,7 @@ pub(crate) async fn serve<W: World>(
     from: PeerId,
     request: PartRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
-    let file = server.files.get(request.file)?;
+    let file = server.files().get(request.file)?;
     let place = server.place_in(&file)?;
     check_client(request.client, &request.access)?;
     file.check_access(request.direction, &request.access)?;
@@ -48,12 +48,12 @@ pub(crate) async fn serve<W: World>(
         Direction::Write => Some(server.begin_change(&file)?),
     };
     let guard =
-        server.active_transfers.enter(TransferKey::Part(from, request.number), request.file)?;
+        server.active_transfers().enter(TransferKey::Part(from, request.number), request.file)?;
     let (request, file, moved) = (&request, &file, Cell::new(0));
     let transfer = Transfer { server, request, file, place, peer: from, moved };
     let outcome = {
         let transfer = pin!(transfer.run());
-        let aborted = pin!(server.active_transfers.until_aborted(|| guard.abort_reason()));
+        let aborted = pin!(server.active_transfers().until_aborted(|| guard.abort_reason()));
         match select(aborted, transfer).await {
             Either::Left((fault, _)) => Err(fault),
             Either::Right((moved, _)) => moved,
@@ -62,7 +62,7 @@ pub(crate) async fn serve<W: World>(
     // A transfer that failed because the file is gone reports that.
     let outcome = outcome.map_err(|fault| guard.abort_reason().unwrap_or(fault));
     let bytes = transfer.moved.get();
-    server.counters.count_moved(bytes);
+    server.counters().count_moved(bytes);
     outcome.map(|()| Reply::Moved { bytes }.into())
 }
 
@@ -82,7 +82,7 @@ impl<W: World> Transfer<'_, W> {
         }
         let done = self.transfer_held(disk).await?;
         if blocks.next().is_some() {
-            self.server.world.disks()[disk.0 as usize].locate(self.file.file).await;
+            self.server.world().disks()[disk.0 as usize].locate(self.file.file).await;
         }
         let order = RefCell::new(self.order_of(disk));
         let next = || {
@@ -104,7 +104,7 @@ impl<W: World> Transfer<'_, W> {
         let next = || {
             while done.borrow().len() < HELD_FIRST_MAX {
                 let left = ahead.borrow().clone();
-                let block = self.server.cache.next_held(self.file.file, left)?;
+                let block = self.server.cache().next_held(self.file.file, left)?;
                 ahead.borrow_mut().start = block + 1;
                 if let Some(found) = self.find_held(disk, block) {
                     done.borrow_mut().insert(block);
@@ -124,7 +124,7 @@ impl<W: World> Transfer<'_, W> {
         }
         let share = self.share_of(block)?;
         let found = match self.request.direction {
-            Direction::Read => Some(self.server.cache.peek(self.file.file, block, share.hull)?),
+            Direction::Read => Some(self.server.cache().peek(self.file.file, block, share.hull)?),
             Direction::Write => None,
         };
         Some((share, found))
@@ -144,7 +144,7 @@ impl<W: World> Transfer<'_, W> {
         let extent = stripe.blocks_in(request.access.extent_of(request.client));
         let total = (extent.end - extent.start).div_ceil(stripe.disks());
         let (object, file) = (self.file.file, Rc::clone(self.file));
-        let disk = self.server.world.disks()[number.0 as usize].clone();
+        let disk = self.server.world().disks()[number.0 as usize].clone();
         let address = move |block| disk.address(object, file.disk_offset(block));
         disk_order(request.order, blocks, total, (place.0, stripe.servers), address)
     }
@@ -157,11 +157,11 @@ impl<W: World> Transfer<'_, W> {
     ) -> Result<(), Fault> {
         let extent = self.request.access.extent_of(self.request.client);
         let (server, bytes) = (self.server, extent.length().min(self.file.stripe.block_bytes));
-        let buffers = server.memory.buffers(disk);
+        let buffers = server.memory().buffers(disk);
         let buffer = || async {
             loop {
                 // The buffer first: the bytes found in the cache must stay while it is held.
-                let _permit = buffers.take(&server.world, bytes).await;
+                let _permit = buffers.take(server.world(), bytes).await;
                 let Some((share, found)) = next() else { break };
                 match self.request.direction {
                     Direction::Read => self.read_block(share, found).await?,
@@ -170,24 +170,25 @@ impl<W: World> Transfer<'_, W> {
             }
             Ok(())
         };
-        let count = self.server.config.buffers_per_disk.max(1);
+        let count = self.server.config().buffers_per_disk.max(1);
         try_join_all((0..count).map(|_| buffer())).await.map(|_| ())
     }
 
     /// Takes a block from the cache, which may have to read it, and puts the client's pieces as one
     /// transfer. A block that is cached or on its way costs only the lookup.
     async fn read_block(&self, share: Share, found: Option<W::Payload>) -> Result<(), Fault> {
-        let (world, costs) = (&self.server.world, &self.server.config.costs);
+        let (world, costs) = (self.server.world(), &self.server.config().costs);
         let is_there = found.is_some() || self.is_held(share.block);
         world.compute(if is_there { costs.cache_read } else { costs.block }).await;
         let data = match found {
             Some(data) => data,
-            None => self.server.cache.read(self.file, share.block, share.hull).await?,
+            None => self.server.cache().read(self.file, share.block, share.hull).await?,
         };
         world.compute(self.cost_of(&share)).await;
         let pieces = share.in_hull();
         let put = world.put(self.peer, self.request.region, &pieces, &data);
-        let moved = self.server.memory.watchdog().watch(self.at(&share), share.bytes(), put).await;
+        let moved =
+            self.server.memory().watchdog().watch(self.at(&share), share.bytes(), put).await;
         self.count(moved, &share)
     }
 
@@ -195,22 +196,22 @@ impl<W: World> Transfer<'_, W> {
     /// keeps a whole block without a copy; a smaller part is copied.
     async fn write_block(&self, share: Share) -> Result<(), Fault> {
         let bytes = share.bytes();
-        let (world, costs) = (&self.server.world, &self.server.config.costs);
+        let (world, costs) = (self.server.world(), &self.server.config().costs);
         let is_there = self.is_held(share.block);
         world.compute(if is_there { costs.cache_write } else { costs.block }).await;
         // Room first: data without room stays with the client.
-        let _room = self.server.cache.reserve(self.file, share.block).await?;
+        let _room = self.server.cache().reserve(self.file, share.block).await?;
         let memory = world.memory(bytes);
         world.compute(self.cost_of(&share)).await;
         let pieces = share.packed();
         let got = world.get(self.peer, self.request.region, &pieces, &memory);
-        let moved = self.server.memory.watchdog().watch(self.at(&share), bytes, got).await;
+        let moved = self.server.memory().watchdog().watch(self.at(&share), bytes, got).await;
         self.count(moved, &share)?;
         if bytes < self.range_of(share.block).length() {
             world.compute(costs.copy(bytes)).await;
         }
         let runs: Vec<Run> = share.pieces.iter().map(|piece| piece.file_side()).collect();
-        self.server.cache.write(self.file, share.block, &runs, memory.freeze()).await
+        self.server.cache().write(self.file, share.block, &runs, memory.freeze()).await
     }
 
     /// Returns the client's connection and the disk of the block, between which a share moves.
@@ -228,11 +229,11 @@ impl<W: World> Transfer<'_, W> {
 
     /// Returns the processor time to find a share's pieces.
     fn cost_of(&self, share: &Share) -> Duration {
-        self.server.config.costs.pieces(&self.request.access, &share.pieces)
+        self.server.config().costs.pieces(&self.request.access, &share.pieces)
     }
 
     fn is_held(&self, block: u64) -> bool {
-        self.server.cache.holds(self.file.file, block)
+        self.server.cache().holds(self.file.file, block)
     }
 
     fn range_of(&self, block: u64) -> ByteRange {

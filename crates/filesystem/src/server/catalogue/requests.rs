@@ -49,7 +49,7 @@ impl<W: World> Server<W> {
 
     /// Answers a request to change the catalogue while nothing may be changed.
     fn answer_read_only(&self, request: &CatalogueRequest) -> Result<Option<Reply>, Fault> {
-        if !self.config.read_only {
+        if !self.config().read_only {
             return Ok(None);
         }
         match request {
@@ -86,14 +86,14 @@ impl<W: World> Server<W> {
     /// Passes a request to the catalogue. A change runs to its end even when the client leaves:
     /// otherwise records and memory could come to differ.
     async fn change_catalogue(self: &Rc<Self>, request: CatalogueRequest) -> Result<Reply, Fault> {
-        if self.catalogue.is_none() {
+        if self.catalogue().is_none() {
             let cause = "server 0 keeps the catalogue".to_owned();
             return Err(Fault::BadRequest { cause });
         }
         let (server, answer) = (Rc::clone(self), Rc::new(Answered::default()));
         let shared = Rc::clone(&answer);
-        self.changes.spawn(async move {
-            if let Some(catalogue) = &server.catalogue {
+        self.changes().spawn(async move {
+            if let Some(catalogue) = server.catalogue() {
                 let outcome = catalogue.serve(request).await;
                 *shared.outcome.borrow_mut() = Some(outcome);
                 shared.is_there.notify();
@@ -106,7 +106,7 @@ impl<W: World> Server<W> {
     /// Refuses a new file with a replacement policy that does not exist here. (An existing file can
     /// be used without its policy.)
     fn check_policy(&self, buffering: &Buffering) -> Result<(), Fault> {
-        let (wanted, policies) = (buffering.replacement(), &self.config.policies);
+        let (wanted, policies) = (buffering.replacement(), &self.config().policies);
         if policies.has(wanted) {
             return Ok(());
         }
@@ -114,7 +114,7 @@ impl<W: World> Server<W> {
         let added = if added.is_empty() { "none".to_owned() } else { added.join(", ") };
         let cause = format!(
             "server {} has no replacement policy {wanted}; its program adds {added}",
-            self.config.id.0
+            self.config().id.0
         );
         Err(Fault::BadRequest { cause })
     }

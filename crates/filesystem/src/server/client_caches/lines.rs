@@ -32,10 +32,10 @@ impl<W: World> Server<W> {
         client: PeerId,
         name: LineName,
     ) -> Result<LinePlace, Fault> {
-        let caches = &self.client_caches;
+        let caches = self.client_caches();
         let bad = |cause: String| Err(Fault::BadRequest { cause });
         let (line_bytes, file) = loop {
-            let (line_bytes, file) = (caches.line_bytes(client)?, self.files.get(name.file)?);
+            let (line_bytes, file) = (caches.line_bytes(client)?, self.files().get(name.file)?);
             let block_bytes = file.stripe.block_bytes;
             if !block_bytes.is_multiple_of(line_bytes) {
                 return bad(format!(
@@ -48,14 +48,14 @@ impl<W: World> Server<W> {
             }
             if caches.files.begin_use(name.file).await {
                 // Other ways may have changed the file since these blocks were evicted.
-                self.cache.evicted().forget_file(name.file);
+                self.cache().evicted().forget_file(name.file);
             }
         };
         let block_bytes = file.stripe.block_bytes;
         let start = name.line.checked_mul(line_bytes).filter(|start| *start < file.bytes());
         let Some(start) = start else { return Err(file.past_end()) };
         let block = start / block_bytes;
-        if file.server_of(block) != self.config.id {
+        if file.server_of(block) != self.config().id {
             return bad(format!("block {block} of {:?} is not on this server", file.name()));
         }
         let length = line_bytes.min(file.bytes() - start);
@@ -65,8 +65,8 @@ impl<W: World> Server<W> {
     /// Gives the lines that the server's cache has evicted to the global parts of clients. Called
     /// after everything that may evict, before anything else is done with these lines.
     pub(super) fn store_evicted(self: &Rc<Self>) {
-        let caches = &self.client_caches;
-        while let Some(evicted) = self.cache.evicted().take() {
+        let caches = self.client_caches();
+        while let Some(evicted) = self.cache().evicted().take() {
             let Some(line_bytes) = caches.shared.borrow().as_ref().map(|it| it.line_bytes) else {
                 continue;
             };
@@ -74,7 +74,7 @@ impl<W: World> Server<W> {
             // Other ways change a file that is not in caches, and would not change its copies.
             let length = evicted.payload.length();
             // A block that was the last one may have become longer.
-            let is_whole = self.files.get(file).is_ok_and(|it| it.block_length(block) == length);
+            let is_whole = self.files().get(file).is_ok_and(|it| it.block_length(block) == length);
             let fits = evicted.block_bytes.is_multiple_of(line_bytes) && is_whole;
             if !caches.files.is_cached(file) || !fits {
                 continue;
@@ -82,7 +82,7 @@ impl<W: World> Server<W> {
             let first = block * (evicted.block_bytes / line_bytes);
             for (line, offset) in (first..).zip((0..length).step_by(line_bytes as usize)) {
                 while let Some(client) = caches.next_slow() {
-                    self.world.disconnect(client);
+                    self.world().disconnect(client);
                     self.forget(client);
                 }
                 let stored = caches.with(|directory| directory.evicted_by_server((file, line)));
@@ -98,14 +98,14 @@ impl<W: World> Server<W> {
 
     /// Asks a client for an answer if the directory waits for one to forget many lines.
     fn bound_unconfirmed(self: &Rc<Self>, client: PeerId) {
-        let caches = &self.client_caches;
+        let caches = self.client_caches();
         let unconfirmed = caches.with(|directory| directory.unconfirmed(client)).unwrap_or(0);
         if unconfirmed < UNCONFIRMED_MAX || !caches.begin_confirmation(client) {
             return;
         }
         let server = Rc::clone(self);
-        self.changes.spawn(async move {
-            server.client_caches.confirm(client).await;
+        self.changes().spawn(async move {
+            server.client_caches().confirm(client).await;
             Ok(())
         });
     }
@@ -117,11 +117,11 @@ impl<W: World> Server<W> {
         self: &Rc<Self>,
         file: &Rc<OpenFile>,
     ) -> Result<Option<LineTurn<'_>>, Fault> {
-        let caches = &self.client_caches;
+        let caches = self.client_caches();
         let line_bytes = caches.shared.borrow().as_ref().map(|shared| shared.line_bytes);
         let (Some(line_bytes), end) = (line_bytes, file.bytes()) else { return Ok(None) };
         let (block, length) = (end / file.stripe.block_bytes, end % line_bytes);
-        if length == 0 || file.server_of(block) != self.config.id {
+        if length == 0 || file.server_of(block) != self.config().id {
             return Ok(None);
         }
         let key = (file.file, end / line_bytes);
@@ -136,9 +136,9 @@ impl<W: World> Server<W> {
 
     /// Ends the use of a cache by a client.
     pub(crate) fn end_client_cache(&self, client: PeerId) {
-        self.client_caches.leave(client);
-        if !self.client_caches.are_in_use() {
-            self.cache.evicted().forget();
+        self.client_caches().leave(client);
+        if !self.client_caches().are_in_use() {
+            self.cache().evicted().forget();
         }
     }
 }

@@ -28,7 +28,7 @@ impl<W: World> Server<W> {
     ) -> Result<(), Infallible> {
         let (server, ended) = (Rc::clone(&self), Rc::new((Cell::new(false), Signal::default())));
         let shared = Rc::clone(&ended);
-        self.changes.spawn(async move {
+        self.changes().spawn(async move {
             if let Err(fault) = rare(server.serve_cache(call, request, body)).await {
                 server.send_reply(call, Err(fault)).await;
             }
@@ -48,21 +48,25 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
     ) -> Result<(), Fault> {
         use CacheRequest::{Own, Write, WriteBack};
+        if !self.config().client_caches {
+            let cause = "this server serves no caches of clients".to_owned();
+            return Err(Fault::BadRequest { cause });
+        }
         if matches!(request, Write { .. } | Own { .. } | WriteBack { .. }) {
             self.check_not_read_only()?;
         }
         match request {
             CacheRequest::Register(registration) => {
-                if !self.clients.is_here(call.0) {
+                if !self.clients().is_here(call.0) {
                     // It has left meanwhile.
                     return Ok(());
                 }
-                self.client_caches.register(&self.world, call.0, registration)?;
+                self.client_caches().register(self.world(), call.0, registration)?;
                 self.disconnect_when_stalled(call.0);
                 let coordinated =
                     |it: &mut Directory| it.cooperation() == Cooperation::CentrallyCoordinated;
-                if self.client_caches.with(coordinated) == Some(true) {
-                    self.cache.evicted().keep();
+                if self.client_caches().with(coordinated) == Some(true) {
+                    self.cache().evicted().keep();
                 }
                 self.send_reply(call, Ok(Reply::Done.into())).await;
                 Ok(())
@@ -86,7 +90,7 @@ impl<W: World> Server<W> {
                 self.evict_line(call, line, chances, body).await
             }
             CacheRequest::Settle { line } => {
-                let _turn = self.client_caches.locks.turn(key_of(line)).await;
+                let _turn = self.client_caches().locks.turn(key_of(line)).await;
                 self.send_reply(call, Ok(Reply::Done.into())).await;
                 Ok(())
             }
@@ -101,9 +105,9 @@ impl<W: World> Server<W> {
     /// Has a client disconnected that answers no commands.
     fn disconnect_when_stalled(self: &Rc<Self>, client: PeerId) {
         let server = Rc::clone(self);
-        self.client_caches.spawn_for(client, async move {
-            server.client_caches.until_stalled(&server.world, client).await;
-            server.memory.watchdog().disconnect(client);
+        self.client_caches().spawn_for(client, async move {
+            server.client_caches().until_stalled(server.world(), client).await;
+            server.memory().watchdog().disconnect(client);
             Ok(())
         });
     }
@@ -115,7 +119,7 @@ impl<W: World> Server<W> {
             return Err(Fault::BadRequest { cause });
         }
         for line in dropped {
-            self.client_caches.with(|directory| directory.dropped(client, key_of(line)));
+            self.client_caches().with(|directory| directory.dropped(client, key_of(line)));
         }
         Ok(())
     }
@@ -128,14 +132,14 @@ impl<W: World> Server<W> {
     ) -> Result<(), Fault> {
         let (reader, id) = call;
         let key = key_of(name);
-        let caches = &self.client_caches;
+        let caches = self.client_caches();
         let _turn = caches.locks.turn(key).await;
-        self.world.compute(self.config.costs.cache_read).await;
+        self.world().compute(self.config().costs.cache_read).await;
         let place = self.place_of_line(reader, name).await?;
         self.recall(reader, key, &place).await?;
         let mut was_sent = false;
         loop {
-            let in_server = self.cache.peek(name.file, place.block, place.range).is_some();
+            let in_server = self.cache().peek(name.file, place.block, place.range).is_some();
             let source = caches.with(|directory| directory.read(reader, key, in_server));
             match source.unwrap_or(LineSource::Disk) {
                 LineSource::Reader => {
@@ -162,7 +166,7 @@ impl<W: World> Server<W> {
                     };
                     if caches.ask(holder, command).await.was_there {
                         caches.with(|directory| directory.has_read(reader, key, source));
-                        self.counters.count_moved(place.range.length());
+                        self.counters().count_moved(place.range.length());
                         return Ok(());
                     }
                     caches.with(|directory| directory.missing(holder, key));
@@ -176,9 +180,9 @@ impl<W: World> Server<W> {
                     }
                     let payload = loaded?;
                     if self.moves() {
-                        self.cache.drop_clean(name.file, place.block);
+                        self.cache().drop_clean(name.file, place.block);
                     }
-                    self.counters.count_moved(place.range.length());
+                    self.counters().count_moved(place.range.length());
                     let is_last_copy = self.is_last_copy(reader, key);
                     let reply = Reply::Line { line: name, is_last_copy };
                     self.reply_in_order(call, reply, Some(payload));
@@ -197,13 +201,13 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
     ) {
         let (client, id) = call;
-        if self.client_caches.has(client) {
-            self.client_caches.queue(client, Message::Reply { id, result: Ok(reply) }, body);
+        if self.client_caches().has(client) {
+            self.client_caches().queue(client, Message::Reply { id, result: Ok(reply) }, body);
             return;
         }
         // It has withdrawn its cache, and gets no commands any more, or has left.
         let server = Rc::clone(self);
-        self.changes.spawn(async move {
+        self.changes().spawn(async move {
             server.send_reply(call, Ok(reply.into())).await;
             Ok(())
         });
@@ -212,11 +216,11 @@ impl<W: World> Server<W> {
     /// Reads a line through the server's cache, as any read.
     pub(super) async fn load_line(self: &Rc<Self>, place: &LinePlace) -> Result<W::Payload, Fault> {
         let LinePlace { file, block, range } = place;
-        self.cache.prefetcher().begin_before(file, *block);
-        let payload = self.cache.read(file, *block, *range).await;
+        self.cache().prefetcher().begin_before(file, *block);
+        let payload = self.cache().read(file, *block, *range).await;
         self.store_evicted();
         let payload = payload?;
-        self.cache.prefetcher().begin_after(file, *block);
+        self.cache().prefetcher().begin_after(file, *block);
         self.store_evicted();
         Ok(payload)
     }
@@ -225,11 +229,11 @@ impl<W: World> Server<W> {
     fn moves(&self) -> bool {
         let moves =
             |directory: &mut Directory| directory.cooperation() == Cooperation::GloballyManaged;
-        self.client_caches.with(moves).unwrap_or(false)
+        self.client_caches().with(moves).unwrap_or(false)
     }
 
     fn is_last_copy(&self, client: PeerId, key: LineKey) -> bool {
         let is_last = |directory: &mut Directory| directory.is_last_copy(client, key);
-        self.client_caches.with(is_last).unwrap_or(false)
+        self.client_caches().with(is_last).unwrap_or(false)
     }
 }

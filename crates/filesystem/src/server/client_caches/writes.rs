@@ -20,17 +20,17 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
     ) -> Result<(), Fault> {
         let (writer, key) = (call.0, key_of(name));
-        let Some(_permit) = self.memory.keep_written(body.as_ref().map_or(0, Payload::length))
+        let Some(_permit) = self.memory().keep_written(body.as_ref().map_or(0, Payload::length))
         else {
             self.reply_in_order(call, Reply::NoRoom, None);
             return Ok(());
         };
-        let _turn = self.client_caches.locks.turn(key).await;
+        let _turn = self.client_caches().locks.turn(key).await;
         let place = self.place_of_line(writer, name).await?;
-        self.write_failures.report_to(name.file, writer)?;
+        self.write_failures().report_to(name.file, writer)?;
         self.recall(writer, key, &place).await?;
         self.put_line(&place, offset, body).await?;
-        let stale = self.client_caches.with(|directory| directory.write(writer, key, keeps));
+        let stale = self.client_caches().with(|directory| directory.write(writer, key, keeps));
         self.invalidate(stale.unwrap_or_default(), name).await;
         self.reply_in_order(call, Reply::Done, None);
         Ok(())
@@ -44,8 +44,8 @@ impl<W: World> Server<W> {
         fetches: bool,
     ) -> Result<(), Fault> {
         let (client, key) = (call.0, key_of(name));
-        let _turn = self.client_caches.locks.turn(key).await;
-        self.world.compute(self.config.costs.cache_read).await;
+        let _turn = self.client_caches().locks.turn(key).await;
+        self.world().compute(self.config().costs.cache_read).await;
         let place = self.place_of_line(client, name).await?;
         self.recall(client, key, &place).await?;
         let data = match fetches {
@@ -54,7 +54,7 @@ impl<W: World> Server<W> {
         };
         // Evicted copies that wait for a place at a client are obsolete from now on.
         self.store_evicted();
-        let stale = self.client_caches.with(|directory| directory.own(client, key));
+        let stale = self.client_caches().with(|directory| directory.own(client, key));
         self.invalidate(stale.unwrap_or_default(), name).await;
         let reply = Reply::Line { line: name, is_last_copy: true };
         self.reply_in_order(call, reply, data);
@@ -72,14 +72,14 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
     ) -> Result<(), Fault> {
         let (owner, key) = (call.0, key_of(name));
-        let Some(_permit) = self.memory.keep_written(body.as_ref().map_or(0, Payload::length))
+        let Some(_permit) = self.memory().keep_written(body.as_ref().map_or(0, Payload::length))
         else {
             self.reply_in_order(call, Reply::NoRoom, None);
             return Ok(());
         };
-        let _turn = self.client_caches.locks.turn(key).await;
+        let _turn = self.client_caches().locks.turn(key).await;
         let place = self.place_of_line(owner, name).await?;
-        let caches = &self.client_caches;
+        let caches = self.client_caches();
         if caches.with(|directory| directory.is_owner(owner, key)) == Some(true) {
             // It owns the line until the server's copy, which may be evicted, is not obsolete.
             caches.with(|directory| directory.begin_write_back(key));
@@ -101,23 +101,23 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
     ) -> Result<(), Fault> {
         let (client, key) = (call.0, key_of(name));
-        let caches = &self.client_caches;
+        let caches = self.client_caches();
         // A line for which there is no room now is dropped.
-        let permit = self.memory.keep_written(body.as_ref().map_or(0, Payload::length));
+        let permit = self.memory().keep_written(body.as_ref().map_or(0, Payload::length));
         let body = body.filter(|_| permit.is_some());
         let _turn = caches.locks.turn(key).await;
         let place = self.place_of_line(client, name).await?;
-        let draw = self.world.random();
+        let draw = self.world().random();
         let fate = caches.with(|directory| directory.evicted(client, key, chances, draw));
         let reply = match fate.unwrap_or(LineFate::Drop) {
             LineFate::Drop => Reply::Done,
             LineFate::ToServer => {
                 if let Some(line) = body.filter(|line| line.length() == place.range.length()) {
-                    let costs = &self.config.costs;
+                    let costs = &self.config().costs;
                     let cost = costs.cache_write + costs.copy(line.length());
-                    self.world.compute(cost).await;
+                    self.world().compute(cost).await;
                     let LinePlace { file, block, range } = &place;
-                    self.cache.take_in(file, *block, range.start, line).await?;
+                    self.cache().take_in(file, *block, range.start, line).await?;
                     self.store_evicted();
                 }
                 Reply::Done
@@ -143,7 +143,7 @@ impl<W: World> Server<W> {
         key: LineKey,
         place: &LinePlace,
     ) -> Result<(), Fault> {
-        let caches = &self.client_caches;
+        let caches = self.client_caches();
         let owner = caches.with(|directory| directory.other_owner(client, key)).flatten();
         let Some(owner) = owner else { return Ok(()) };
         let command = |number| CacheCommand::WriteBack { number, line: name_of(key) };
@@ -160,11 +160,11 @@ impl<W: World> Server<W> {
             directory.written_back(owner, key, true);
         });
         if let Err(fault) = &put
-            && self.files.get(key.0).is_ok()
+            && self.files().get(key.0).is_ok()
         {
             // The owner believes that the server has its bytes.
-            self.write_failures.record(key.0, fault.clone());
-            return self.write_failures.report_to(key.0, client);
+            self.write_failures().record(key.0, fault.clone());
+            return self.write_failures().report_to(key.0, client);
         }
         put
     }
@@ -181,20 +181,20 @@ impl<W: World> Server<W> {
         let (length, LinePlace { file, block, range }) = (body.length(), place);
         let end = offset.checked_add(length).filter(|end| *end <= range.length() && length > 0);
         end.ok_or_else(|| bad("a write is beyond its block of the client's cache"))?;
-        let costs = &self.config.costs;
-        self.world.compute(costs.cache_write + costs.copy(length)).await;
+        let costs = &self.config().costs;
+        self.world().compute(costs.cache_write + costs.copy(length)).await;
         let run = Run::contiguous(range.start + offset, length);
-        let written = self.cache.write(file, *block, &[run], body).await;
-        file.changed_at(self.world.timestamp());
+        let written = self.cache().write(file, *block, &[run], body).await;
+        file.changed_at(self.world().timestamp());
         // Others may have been evicted for it, and older bytes of it just before.
         self.store_evicted();
-        self.counters.count_moved(length);
+        self.counters().count_moved(length);
         written
     }
 
     /// Has clients drop their copies of a line, and waits until they have or have left.
     pub(super) async fn invalidate(&self, stale: Vec<PeerId>, line: LineName) {
-        let caches = &self.client_caches;
+        let caches = self.client_caches();
         let asked = stale
             .into_iter()
             .map(|client| caches.ask(client, |number| CacheCommand::Invalidate { number, line }));

@@ -41,19 +41,19 @@ impl<W: World> Server<W> {
             FileRequest::Resize { file, size } => self.resize(file, size).await,
             FileRequest::KeepSize { file } => self.keep_size(file).await,
             FileRequest::SetModified { file, modified } => {
-                self.files.get(file)?.set_modified(modified);
+                self.files().get(file)?.set_modified(modified);
                 Ok(Reply::Done.into())
             }
             FileRequest::Measure(record) => self.size_of(record).await,
             FileRequest::OpenSizes { after } => {
-                let (sizes, more) = self.files.sizes(after, SIZES_PER_ANSWER_MAX);
+                let (sizes, more) = self.files().sizes(after, SIZES_PER_ANSWER_MAX);
                 Ok(Reply::Sizes { sizes, more }.into())
             }
             FileRequest::Buffers { file } => {
-                self.files.get(file)?;
-                Ok(Reply::Buffers(self.cache.statistics(file)).into())
+                self.files().get(file)?;
+                Ok(Reply::Buffers(self.cache().statistics(file)).into())
             }
-            FileRequest::Drop { file } => match self.files.lost_name(file) {
+            FileRequest::Drop { file } => match self.files().lost_name(file) {
                 true => Ok(Reply::InUse.into()),
                 false => self.drop_file(file).await,
             },
@@ -69,14 +69,14 @@ impl<W: World> Server<W> {
         let record = self.with_kept_size(record).await?;
         let (file, buffering, size) = (record.file, record.buffering, record.size());
         {
-            let session = self.clients.session(from);
+            let session = self.clients().session(from);
             let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
-            if self.files.open(session.ok_or_else(gone)?.files(), record)? {
-                self.write_failures.opened(file, from);
+            if self.files().open(session.ok_or_else(gone)?.files(), record)? {
+                self.write_failures().opened(file, from);
             }
         }
-        self.cache.declare(file, buffering);
-        let measured = self.measure(&self.files.get(file)?).await;
+        self.cache().declare(file, buffering);
+        let measured = self.measure(&self.files().get(file)?).await;
         // The client may have closed it meanwhile.
         self.forget_unused(file);
         measured?;
@@ -89,10 +89,10 @@ impl<W: World> Server<W> {
         file: FileId,
         recorded: FileSize,
     ) -> Result<Answer<W::Payload>, Fault> {
-        let known = self.files.get(file)?;
-        self.kept_sizes.recorded(file, recorded);
-        let session = self.clients.session(from);
-        let is_last = session.is_some_and(|it| self.files.close(it.files(), file));
+        let known = self.files().get(file)?;
+        self.kept_sizes().recorded(file, recorded);
+        let session = self.clients().session(from);
+        let is_last = session.is_some_and(|it| self.files().close(it.files(), file));
         if is_last && self.closed(file) {
             return Ok(Reply::Nameless.into());
         }
@@ -102,8 +102,8 @@ impl<W: World> Server<W> {
 
     /// Refuses a record of a file that cannot be on the servers and disks that there are.
     pub(crate) fn check_record(&self, record: &FileRecord) -> Result<(), Fault> {
-        catalogue::check_record(record, self.config.servers)?;
-        let (wanted, disks) = (record.stripe.disks_per_server, self.world.disks().len());
+        catalogue::check_record(record, self.config().servers)?;
+        let (wanted, disks) = (record.stripe.disks_per_server, self.world().disks().len());
         if wanted as usize > disks {
             let cause = format!(
                 "the file is on {wanted} disks of each server, and this server has {disks}"
@@ -116,16 +116,16 @@ impl<W: World> Server<W> {
     /// Frees all that the server holds of a file, even one in use. Requests for it fail from now
     /// on, and collectives on it end first.
     pub(crate) async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
-        let known = self.files.forget(file);
-        self.kept_sizes.forget(file);
-        self.client_caches.files.forget(file);
+        let known = self.files().forget(file);
+        self.kept_sizes().forget(file);
+        self.client_caches().files.forget(file);
         let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
-        self.active_transfers.abort_on(file, &Fault::NoSuchFile { name });
-        self.active_transfers.until_aborted_ended(file).await;
-        self.cache.discard(file).await;
-        let removed = self.disks.remove(file).await;
+        self.active_transfers().abort_on(file, &Fault::NoSuchFile { name });
+        self.active_transfers().until_aborted_ended(file).await;
+        self.cache().discard(file).await;
+        let removed = self.disks().remove(file).await;
         // If that fails, an obsolete record stays.
-        let _ = self.kept_sizes.settle().await;
+        let _ = self.kept_sizes().settle().await;
         removed.map(|()| Reply::Done.into())
     }
 }

@@ -16,7 +16,7 @@ impl<W: World> Server<W> {
         record: FileRecord,
     ) -> Result<Answer<W::Payload>, Fault> {
         self.check_record(&record)?;
-        let file = match self.files.find(record.file)? {
+        let file = match self.files().find(record.file)? {
             Some(open) => open,
             None => Rc::new(OpenFile::new(self.with_kept_size(record).await?)),
         };
@@ -29,7 +29,7 @@ impl<W: World> Server<W> {
 
     /// Updates a record with the size that this server keeps of its file.
     pub(crate) async fn with_kept_size(&self, mut record: FileRecord) -> Result<FileRecord, Fault> {
-        record.learn(self.kept_sizes.of(record.file).await?);
+        record.learn(self.kept_sizes().of(record.file).await?);
         Ok(record)
     }
 
@@ -53,8 +53,8 @@ impl<W: World> Server<W> {
     /// the data on the disks.
     async fn reach(&self, file: &OpenFile) -> Result<u64, Fault> {
         // The cache first: blocks that leave it meanwhile are found on their disk.
-        let cached = self.cache.reach(file).min(BYTES_MAX);
-        let stored = self.disks.reach(file).await?;
+        let cached = self.cache().reach(file).min(BYTES_MAX);
+        let stored = self.disks().reach(file).await?;
         Ok(cached.max(stored))
     }
 
@@ -66,7 +66,7 @@ impl<W: World> Server<W> {
         size: FileSize,
     ) -> Result<Answer<W::Payload>, Fault> {
         size.validate()?;
-        let file = self.files.get(file)?;
+        let file = self.files().get(file)?;
         if size > file.size() || !file.tail_is_clean.get() {
             let changed = self.change_size(&file, size).await;
             // All clients may have closed it meanwhile.
@@ -83,7 +83,7 @@ impl<W: World> Server<W> {
         file: FileId,
     ) -> Result<Answer<W::Payload>, Fault> {
         self.resize(file, FileSize::default()).await?;
-        let file = self.files.get(file)?;
+        let file = self.files().get(file)?;
         let changing = file.begin_change().await;
         let size = file.settled_size();
         let kept = self.keep(&file, size).await;
@@ -93,9 +93,9 @@ impl<W: World> Server<W> {
     }
 
     async fn keep(&self, file: &OpenFile, size: FileSize) -> Result<(), Fault> {
-        let kept = self.kept_sizes.keep(file.file, size).await;
-        if self.files.is_dropped(file.file) {
-            self.kept_sizes.forget(file.file);
+        let kept = self.kept_sizes().keep(file.file, size).await;
+        if self.files().is_dropped(file.file) {
+            self.kept_sizes().forget(file.file);
         }
         kept
     }
@@ -105,7 +105,7 @@ impl<W: World> Server<W> {
         file: &Rc<OpenFile>,
         size: FileSize,
     ) -> Result<(), Fault> {
-        if self.config.read_only {
+        if self.config().read_only {
             return self.learn_size(file, size).await;
         }
         let only_grows = size.cuts <= file.size().cuts && file.tail_is_clean.get();
@@ -122,19 +122,19 @@ impl<W: World> Server<W> {
             changing.set_size(size);
             file.tail_is_clean.set(false);
             if is_shorter {
-                self.active_transfers.abort_on(file.file, &file.past_end());
-                self.active_transfers.until_aborted_ended(file.file).await;
+                self.active_transfers().abort_on(file.file, &file.past_end());
+                self.active_transfers().until_aborted_ended(file.file).await;
             }
         }
         let size = size.max(file.size());
         if !file.tail_is_clean.get() {
-            self.cache.cut(file, file.bytes()).await;
-            self.disks.cut(file, file.bytes()).await?;
+            self.cache().cut(file, file.bytes()).await;
+            self.disks().cut(file, file.bytes()).await?;
             self.keep(file, size).await?;
             file.tail_is_clean.set(true);
         }
         changing.set_size(size);
-        file.changed_at(self.world.timestamp());
+        file.changed_at(self.world().timestamp());
         Ok(())
     }
 

@@ -36,14 +36,14 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         let served = match request {
             GroupRequest::Register(request) => {
-                self.groups.register(from, *request).map(|()| Reply::Done)
+                self.groups().register(from, *request).map(|()| Reply::Done)
             }
             GroupRequest::Leave(request) => {
-                self.groups.leave(from, request);
+                self.groups().leave(from, request);
                 Ok(Reply::Done)
             }
             GroupRequest::AllGather(request) => {
-                let _wait = self.clients.bounded_wait(from);
+                let _wait = self.clients().bounded_wait(from);
                 self.all_gather(*request).await
             }
             GroupRequest::Counter(request) => self.count(from, request),
@@ -56,15 +56,15 @@ impl<W: World> Server<W> {
     /// Takes part in an all-gather until all members have brought their bytes.
     async fn all_gather(&self, request: AllGatherRequest) -> Result<Reply, Fault> {
         let (group, timeout_ms) = (request.group, request.timeout_ms);
-        if let Some(fault) = self.groups.why_incomplete(request.group, &request.name) {
+        if let Some(fault) = self.groups().why_incomplete(request.group, &request.name) {
             return Err(fault);
         }
-        let gathering = self.groups.all_gathers().bring(request)?;
+        let gathering = self.groups().all_gathers().bring(request)?;
         let (ended, timeout) = (pin!(gathering.ended()), timeout_of(timeout_ms));
         let late = pin!(async {
-            self.world.sleep(timeout).await;
+            self.world().sleep(timeout).await;
             gathering.is_late().await;
-            self.groups.silent_of(&self.world, group, gathering.missing(), timeout).await
+            self.groups().silent_of(self.world(), group, gathering.missing(), timeout).await
         });
         let outcome = match select(ended, late).await {
             Either::Left((outcome, _)) => outcome,
@@ -80,13 +80,13 @@ impl<W: World> Server<W> {
         request: JoinRequest,
     ) -> Result<Reply, Fault> {
         let (id, timeout_ms) = (request.call, request.timeout_ms);
-        let file_name = self.files.get(request.parameters.file)?.name().clone();
-        let Joined { call, complete } = self.groups.join(from, request, &file_name)?;
+        let file_name = self.files().get(request.parameters.file)?.name().clone();
+        let Joined { call, complete } = self.groups().join(from, request, &file_name)?;
         if let Some(roster) = complete {
             self.direct(id, &call, (roster, timeout_of(timeout_ms)));
         }
         let outcome = self.outcome_of(from, (id.group, &call), timeout_ms).await;
-        self.groups.forget(id, &call);
+        self.groups().forget(id, &call);
         outcome.map(|bytes| Reply::Moved { bytes })
     }
 
@@ -97,12 +97,12 @@ impl<W: World> Server<W> {
         (group, call): (u64, &Call),
         timeout_ms: u64,
     ) -> Result<u64, Fault> {
-        let wait = self.clients.bounded_wait(from);
+        let wait = self.clients().bounded_wait(from);
         let (decided, timeout) = (pin!(call.decided()), timeout_of(timeout_ms));
         let late = pin!(async {
-            self.world.sleep(timeout).await;
+            self.world().sleep(timeout).await;
             call.is_late().await;
-            self.groups.silent_of(&self.world, Some(group), call.missing(), timeout).await
+            self.groups().silent_of(self.world(), Some(group), call.missing(), timeout).await
         });
         if let Either::Right((silent, _)) = select(decided, late).await {
             call.end_without(silent, timeout_ms);
@@ -122,11 +122,11 @@ impl<W: World> Server<W> {
         let (parameters, (members, access)) = (call.parameters(), call.take_access());
         let directed = DirectedCall { id, parameters, access, members, roster, timeout };
         let (server, call) = (Rc::clone(self), Rc::clone(call));
-        self.collectives.spawn(async move {
+        self.collectives().spawn(async move {
             debug!(call = call.description(), "all members have joined");
-            let begun = server.world.now();
+            let begun = server.world().now();
             let served = rare(directed.serve(&server)).await;
-            let seconds = server.world.now().since(begun).as_seconds();
+            let seconds = server.world().now().since(begun).as_seconds();
             match &served {
                 Ok(bytes) => {
                     debug!(call = call.description(), bytes, seconds, "the transfer is done")

@@ -20,7 +20,7 @@ impl<W: World> Server<W> {
     /// Returns the counter of a group, and changes it.
     pub(crate) fn count(&self, from: PeerId, request: CounterRequest) -> Result<Reply, Fault> {
         let CounterRequest { group, rank, change } = request;
-        self.groups.for_member(from, (group, rank), |group| {
+        self.groups().for_member(from, (group, rank), |group| {
             let before = group.counter;
             let overflow = |add| Fault::CounterOverflow { value: before, add };
             group.counter = match change {
@@ -41,15 +41,15 @@ impl<W: World> Server<W> {
         let name = LockName { owner: rank, number };
         let lock = LockedRange { name, range: ByteRange::new(start, end), kind };
         let member = (group, rank);
-        let requested = self.groups.for_member(from, member, |group| group.locks.request(lock));
+        let requested = self.groups().for_member(from, member, |group| group.locks.request(lock));
         let Some(turn) = requested? else { return Ok(Reply::Done) };
-        let _wait = self.clients.bounded_wait(from);
+        let _wait = self.clients().bounded_wait(from);
         let decided = pin!(turn.ended());
-        let limit = pin!(self.world.sleep(timeout_of(timeout_ms)));
+        let limit = pin!(self.world().sleep(timeout_of(timeout_ms)));
         match select(decided, limit).await {
             Either::Left((Outcome::Granted, _)) => Ok(Reply::Done),
             Either::Left((Outcome::Withdrawn, _)) => Err(Fault::Cancelled),
-            Either::Right(_) => self.groups.for_member(from, member, |group| {
+            Either::Right(_) => self.groups().for_member(from, member, |group| {
                 let held = group.locks.give_up(name).ok_or(Fault::Cancelled)?;
                 let (holder, ByteRange { start, end }) = (held.name.owner, held.range);
                 Err(Fault::LockTimedOut { holder, start, end, waited_ms: timeout_ms })
@@ -61,7 +61,7 @@ impl<W: World> Server<W> {
     pub(crate) fn unlock(&self, from: PeerId, request: UnlockRequest) -> Result<Reply, Fault> {
         let UnlockRequest { group, rank, number } = request;
         let name = LockName { owner: rank, number };
-        self.groups.for_member(from, (group, rank), |group| match group.locks.release(name) {
+        self.groups().for_member(from, (group, rank), |group| match group.locks.release(name) {
             true => Ok(Reply::Done),
             false => bad(format!("rank {} has no lock {number}", rank.0)),
         })
