@@ -153,8 +153,8 @@ fn unsound_lists_are_refused() {
 
 #[test]
 fn clients_that_write_the_same_bytes() {
-    // Proves: all clients together cannot write a whole file, one can; parts of clients may overlap,
-    // as in MPI, and then, or if they might, that is told.
+    // Proves: all clients together cannot write a whole file, one can; parts of clients may
+    // overlap, as in MPI, and that is told, also where they only might.
     let list = |file_offset| vec![ListEntry { file_offset, memory_offset: 0, length: 10 }];
     let (apart, shared) = (vec![list(0), list(10)], vec![list(0), list(9)]);
     for lists in [apart, shared] {
