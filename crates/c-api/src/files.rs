@@ -13,14 +13,14 @@ exported! {
     fn unisono_pread(file: FileHandle, memory: Bytes, bytes: u64, offset: u64) -> i64 {
         let file = file.get("file")?;
         let memory = memory.memory(bytes, "memory")?;
-        Ok(file.start_read_memory(memory, offset).wait()? as u64)
+        Ok(file.read_memory_at(memory, offset)? as u64)
     }
 
     /// Writes at an offset.
     fn unisono_pwrite(file: FileHandle, memory: Bytes, bytes: u64, offset: u64) -> i64 {
         let file = file.get("file")?;
         let memory = memory.memory(bytes, "memory")?;
-        file.start_write_memory(memory, offset).wait()?;
+        file.write_memory_at(memory, offset)?;
         Ok(bytes)
     }
 

@@ -37,6 +37,7 @@ mod run;
 mod scenarios;
 mod shell;
 mod simulated_disks;
+mod small_calls;
 mod stopped;
 mod strangers;
 mod support;

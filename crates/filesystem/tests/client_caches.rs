@@ -660,7 +660,8 @@ fn bad_messages_harm_nobody() {
             let world = start.world.clone();
             let line = LineName { file: units::FileId(1), line: u64::MAX };
             let peer = world.connect(&server).await.unwrap();
-            let hello = Message::Hello { version: wire::PROTOCOL_VERSION, key: wire::ClientKey(4) };
+            let (version, key) = (wire::PROTOCOL_VERSION, wire::ClientKey(4));
+            let hello = Message::Hello { version, key, is_further: false };
             let send = |message: &Message| {
                 let message = world::Message::with_body(wire::encode(message), vec![7; 8].into());
                 world.send(peer, message)

@@ -18,6 +18,9 @@ pub enum Message {
         version: u16,
         /// Name of the client.
         key: ClientKey,
+        /// True for a further connection of a client that has said hello on another: it does not
+        /// count as a client, and has no part in groups.
+        is_further: bool,
     },
     /// Request of a client to a server.
     Request {

@@ -135,7 +135,8 @@ pinned!(entry_kind: EntryKind {
 });
 
 pinned!(message: Message {
-    Message::Hello { .. }, Message::Hello { version: 10, key: ClientKey(300) }, "00 | 0a ac 02";
+    Message::Hello { .. }, Message::Hello { version: 10, key: ClientKey(300), is_further: true },
+        "00 | 0a ac 02 01";
     Message::Request { .. }, Message::Request { id: ID, request: ServerRequest::Stop.into() },
         "01 | 07 61";
     Message::Reply { .. }, Message::Reply { id: ID, result: Err(Fault::Cancelled) },

@@ -27,6 +27,7 @@ pub use disk::{
     complete_generation, read_log, reserve_generation,
 };
 pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
+pub use network::BlockingConnection;
 pub use records::RECORDS_FILE;
 pub use tasks::{EventLoop, Task, detach, run};
 
@@ -101,6 +102,19 @@ impl RealWorld {
             node: Node::open(config, one_sided)?,
         };
         Ok(Self { shared: Rc::new(shared) })
+    }
+
+    /// Connects to another node for one thread that waits for each answer, and that looks after
+    /// each `pause` whether it goes on waiting. The caller says hello.
+    ///
+    /// # Errors
+    /// As [`Network::connect`].
+    pub async fn connect_blocking(
+        &self,
+        to: &Address,
+        pause: std::time::Duration,
+    ) -> Result<BlockingConnection, NetworkError> {
+        self.shared.node.connect_blocking(to, pause).await
     }
 }
 

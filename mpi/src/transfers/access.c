@@ -63,6 +63,7 @@ static int blocking(MPI_File handle, access_t *access, enum pointer pointer,
         return fail(NULL, MPI_ERR_FILE);
     if (access->flags & COLLECTIVE)
         report_start(file, started_at);
+    access->flags |= BLOCKING;
     transfer_t *transfer = begin(file, access, pointer, offset, &first);
     int code = transfer_end(transfer, &bytes);
     if (pointer == INDIVIDUAL && code == MPI_SUCCESS && !(access->flags & WRITE))

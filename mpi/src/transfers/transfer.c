@@ -236,6 +236,19 @@ static int start_empty(transfer_t *transfer)
     return code;
 }
 
+/* Carries out an independent transfer of contiguous bytes of the file. */
+static int transfer_contiguous(transfer_t *transfer, uint64_t offset)
+{
+    unisono_file_t *file = transfer->file->file;
+    void *memory = transfer->packed ? transfer->packed : transfer->access.buffer;
+    int64_t moved = is_write(transfer) ? unisono_pwrite(file, memory, transfer->bytes, offset)
+                                       : unisono_pread(file, memory, transfer->bytes, offset);
+    if (moved < 0)
+        return failure(transfer);
+    transfer->moved = (uint64_t)moved;
+    return MPI_SUCCESS;
+}
+
 /* Starts an independent transfer of contiguous bytes of the file. */
 static int start_contiguous(transfer_t *transfer, uint64_t offset)
 {
@@ -289,7 +302,8 @@ static int launch(transfer_t *transfer)
             return MPI_SUCCESS;
         uint64_t offset;
         if (!transfer->file->options.sync && is_contiguous(transfer, &offset))
-            return start_contiguous(transfer, offset);
+            return transfer->access.flags & BLOCKING ? transfer_contiguous(transfer, offset)
+                                                     : start_contiguous(transfer, offset);
     }
     part_memory_t memory = {0};
     int code = describe_all(transfer, &memory);

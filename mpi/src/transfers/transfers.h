@@ -28,6 +28,7 @@ enum {
     READ = 0,
     WRITE = 1,
     COLLECTIVE = 2,
+    BLOCKING = 4, /* the calling thread waits for the end */
     READ_ALL = READ | COLLECTIVE,
     WRITE_ALL = WRITE | COLLECTIVE
 };
@@ -35,7 +36,7 @@ enum {
 /* Data that a call of a program names. */
 typedef struct access {
     int call;   /* number of the call */
-    int flags; /* READ or WRITE, COLLECTIVE */
+    int flags; /* READ or WRITE, COLLECTIVE, BLOCKING */
     void *buffer;
     MPI_Count count;
     MPI_Datatype type;

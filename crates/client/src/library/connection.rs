@@ -1,5 +1,6 @@
 //! A program's connection to an instance.
 
+use super::blocking_slots::BlockingSlots;
 use super::buffer::Buffer;
 use super::io_thread::{self, IoThread};
 use super::on_thread::OnThread;
@@ -18,7 +19,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use units::Duration;
-use world::{Clock, Scope};
+use world::{Address, Clock, Scope};
 use world_real::RealWorld;
 
 /// Time that a connection waits at its end for servers to forget the memory of its pool.
@@ -37,6 +38,7 @@ pub(super) struct Inner {
     local: Option<Arc<OnThread<Local>>>,
     pool_bytes: u64,
     pub(super) servers: u32,
+    pub(super) blocking: BlockingSlots,
 }
 
 /// State of a connection on the I/O thread.
@@ -104,6 +106,8 @@ impl Connection {
         let file = instance.read()?;
         let node = instance.client_node(&file.servers)?;
         let servers = file.servers.len() as u32;
+        let addresses = file.servers.iter().map(|server| Address(server.address.clone()));
+        let blocking = BlockingSlots::new(addresses);
         if let Some(host) = &options.peer_host {
             check_host(host)?;
         }
@@ -125,7 +129,8 @@ impl Connection {
         let local = pollster::block_on(connected).map_err(|_| io_thread::failed())?;
         let local = Some(local.map_err(|fault| UserError::of_fault(&what, &fault))?);
         let instance = instance.clone();
-        Ok(Self(Arc::new(Inner { instance, options, thread, local, pool_bytes, servers })))
+        let inner = Inner { instance, options, thread, local, pool_bytes, servers, blocking };
+        Ok(Self(Arc::new(inner)))
     }
 
     /// The instance.

@@ -119,6 +119,9 @@ impl File {
     /// # Errors
     /// Faults of the servers.
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize, UserError> {
+        if self.connection.read_blocking(&self.known.get(), into, offset)? {
+            return Ok(into.len());
+        }
         RawMemory::read_to(into, |memory| self.start_read_memory(memory, offset))
     }
 
@@ -128,7 +131,26 @@ impl File {
     /// # Errors
     /// Faults of the servers. Any part of the bytes may then have been written.
     pub fn write_at(&self, from: &[u8], offset: u64) -> Result<(), UserError> {
+        if self.connection.write_blocking(&self.known.get(), from, offset)? {
+            return Ok(());
+        }
         RawMemory::write_from(from, |memory| self.start_write_memory(memory, offset))
+    }
+
+    /// Reads to memory of the caller, as [`File::read_at`].
+    ///
+    /// # Errors
+    /// As for [`File::read_at`].
+    pub fn read_memory_at(&self, memory: RawMemory, offset: u64) -> Result<usize, UserError> {
+        memory.read(|into| self.read_at(into, offset))
+    }
+
+    /// Writes from memory of the caller, as [`File::write_at`].
+    ///
+    /// # Errors
+    /// As for [`File::write_at`].
+    pub fn write_memory_at(&self, memory: RawMemory, offset: u64) -> Result<(), UserError> {
+        memory.write(|from| self.write_at(from, offset))
     }
 
     /// Reads to one slice after the other, as one read of all their bytes (preadv).

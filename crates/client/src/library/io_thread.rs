@@ -98,7 +98,12 @@ impl IoThread {
 
     /// True when the caller is the I/O thread.
     pub(super) fn is_here(&self) -> bool {
-        std::thread::current().id() == self.id && self.process == std::process::id()
+        std::thread::current().id() == self.id && self.is_of_this_process()
+    }
+
+    /// False in a forked child, which has only the memory of the thread.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.process == std::process::id()
     }
 
     /// Gives it a job. When it cannot take any, returns the job with the reason.

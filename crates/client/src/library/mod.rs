@@ -9,6 +9,8 @@
 //! - Servers never write memory of the program. The I/O thread does, until the call has ended.
 //! - Nothing waits for ever: for members of a group, and for servers, there is a time-out.
 
+mod blocking;
+mod blocking_slots;
 mod buffer;
 mod cached_record;
 mod connection;

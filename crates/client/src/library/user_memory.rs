@@ -91,6 +91,18 @@ impl RawMemory {
         self.bytes
     }
 
+    /// Uses the memory for a read that ends here.
+    pub(super) fn read<T>(self, read: impl FnOnce(&mut [u8]) -> T) -> T {
+        // SAFETY: the promise of `new` holds until the read has ended.
+        read(unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.bytes) })
+    }
+
+    /// Uses the memory for a write that ends here.
+    pub(super) fn write<T>(self, write: impl FnOnce(&[u8]) -> T) -> T {
+        // SAFETY: as for a read; a write only reads the memory.
+        write(unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes) })
+    }
+
     /// Begins the use by this thread, the I/O thread; it ends when the value is dropped.
     pub(super) fn lend(self) -> UserMemory {
         // SAFETY: the promise of `new` holds until the operation has ended, and it ends after the

@@ -19,7 +19,7 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use tracing::debug;
 use units::{PeerId, ServerId};
-use wire::{ClientKey, Fault, Frequent, Message, Request, RequestId, WriteRequest};
+use wire::{Fault, Frequent, Message, Request, RequestId, WriteRequest};
 use world::{Incoming, Payload, World};
 
 /// Serves until a client asks to stop or `stop_requested` ends. Everything is written back when it
@@ -102,7 +102,9 @@ impl<W: World> Server<W> {
             Some(Frequent::Write(id, write)) => self.begin_write((from, id), write, body),
             Some(Frequent::Done(_)) => false,
             None => match wire::decode(header) {
-                Ok(Message::Hello { version, key }) => self.greet(from, version, key),
+                Ok(Message::Hello { version, key, is_further }) => {
+                    self.greet(from, Session::new(self.world().clone(), key, version, is_further))
+                }
                 Ok(Message::Request { id, request }) => {
                     self.begin_request((from, id), header.len() as u64, request, body)
                 }
@@ -118,8 +120,8 @@ impl<W: World> Server<W> {
 
     /// Opens the session of a client. A client of another version gets the fault with its first
     /// answer.
-    fn greet(&self, from: PeerId, version: u16, key: ClientKey) -> bool {
-        let is_new = self.clients().greet(from, Session::new(self.world().clone(), key, version));
+    fn greet(&self, from: PeerId, session: Session<W>) -> bool {
+        let is_new = self.clients().greet(from, session);
         if is_new {
             debug!(client = from.0, "a client has connected");
         }

@@ -84,6 +84,8 @@ pub(crate) struct Handshaker<'a> {
     pub(crate) nonce: &'a [u8; NONCE_BYTES],
     /// True if this node wants to access the peer's memory directly.
     pub(crate) one_sided: bool,
+    /// True if the peer may access this node's memory directly.
+    pub(crate) is_reachable: bool,
     /// Version of this node: [`PROTOCOL_VERSION`].
     pub(crate) version: u16,
 }
@@ -184,7 +186,8 @@ impl Handshaker<'_> {
     }
 
     fn hello(&self) -> [u8; HELLO_BYTES] {
-        let address = self.nonce.as_ptr() as u64;
+        // Nothing is found at address 0.
+        let address = if self.is_reachable { self.nonce.as_ptr() as u64 } else { 0 };
         let mut bytes = [0; HELLO_BYTES];
         bytes[..8].copy_from_slice(HELLO_MAGIC);
         bytes[8..10].copy_from_slice(&self.version.to_le_bytes());
@@ -256,7 +259,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     fn handshaker(role: Role, version: u16) -> Handshaker<'static> {
-        Handshaker { role, nonce: &[7; NONCE_BYTES], one_sided: false, version }
+        Handshaker { role, nonce: &[7; NONCE_BYTES], one_sided: false, is_reachable: true, version }
     }
 
     #[test]

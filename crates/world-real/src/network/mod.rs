@@ -11,8 +11,10 @@
 //!   the [`outbox`] to the [`socket`].
 //! - [`transfer`] is one-sided memory access, by a [`process`]'s own memory or by frames.
 //! - [`borrowed`] is data that a peer lends.
+//! - [`blocking`] is a connection that the event loop makes for one thread and then leaves to it.
 
 mod backlog;
+mod blocking;
 mod borrowed;
 mod connection;
 mod frame;
@@ -30,5 +32,6 @@ mod socket;
 mod socket_path;
 mod transfer;
 
+pub use blocking::BlockingConnection;
 pub(crate) use node::Node;
 pub(crate) use socket::watch;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the number of a peer is never reused.
 
+use super::blocking::BlockingConnection;
 use super::connection::Connection;
 use super::frame::{BODY_BYTES_MAX, Frame, Kind};
 use super::handshake::{
@@ -10,7 +11,7 @@ use super::handshake::{
 };
 use super::listener::{Listener, RawStream};
 use super::peers::Peers;
-use super::process::{NONCE_BYTES, permit_access};
+use super::process::{NONCE_BYTES, PeerProcess, permit_access};
 use super::reader;
 use super::socket::Socket;
 use super::socket_path::SocketPath;
@@ -87,13 +88,43 @@ impl Node {
 
     /// Connects to another node.
     pub(crate) async fn connect(self: &Rc<Self>, to: &Address) -> Result<PeerId, NetworkError> {
+        let shake = async |stream| self.handshake(stream, Role::Initiator, &Cell::default()).await;
+        self.connect_by(to, shake).await
+    }
+
+    /// Connects to another node for one thread that waits for its answers, and that looks after
+    /// each `pause` whether it goes on waiting.
+    pub(crate) async fn connect_blocking(
+        &self,
+        to: &Address,
+        pause: Duration,
+    ) -> Result<BlockingConnection, NetworkError> {
+        let shake = async |stream| {
+            let handshaker = Handshaker {
+                one_sided: false,
+                is_reachable: false,
+                ..self.handshaker(Role::Initiator)
+            };
+            let shaken = self.shake_hands(stream, handshaker, &Cell::default()).await?;
+            let made = BlockingConnection::new(shaken.socket, pause);
+            made.map_err(|error| HandshakeError::Failed(error.to_string()))
+        };
+        self.connect_by(to, shake).await
+    }
+
+    /// Opens a stream to another node and shakes hands, again if the peer aborts it for others.
+    async fn connect_by<T>(
+        &self,
+        to: &Address,
+        shake: impl AsyncFn(RawStream) -> Result<T, HandshakeError>,
+    ) -> Result<T, NetworkError> {
         let aborted = RefCell::new(None);
         let connected = async {
             let endpoint = Endpoint::parse(to)?;
             loop {
                 let stream = open_stream(&endpoint).await?;
                 let began = Instant::now();
-                let outcome = self.handshake(stream, Role::Initiator, &Cell::default()).await;
+                let outcome = shake(stream).await;
                 // The peer aborts slow handshakes when others wait; a refusal comes at once.
                 let abort_range = HANDSHAKE_SILENCE_TIMEOUT..HANDSHAKE_TIMEOUT;
                 match outcome {
@@ -126,14 +157,31 @@ impl Node {
         role: Role,
         first_message_seen: &Cell<bool>,
     ) -> Result<PeerId, HandshakeError> {
+        let Shaken { socket, local, process } =
+            self.shake_hands(stream, self.handshaker(role), first_message_seen).await?;
+        let number = self.next_peer.get();
+        self.next_peer.set(number.checked_add(1).ok_or("all peer numbers are used")?);
+        let peer = PeerId(number);
+        let connection = Connection::new(peer, socket, local, process);
+        self.peers.add(&connection);
+        self.start(&connection);
+        Ok(peer)
+    }
+
+    fn handshaker(&self, role: Role) -> Handshaker<'_> {
+        let (nonce, one_sided, version) = (&*self.nonce, self.one_sided, PROTOCOL_VERSION);
+        Handshaker { role, nonce, one_sided, is_reachable: true, version }
+    }
+
+    /// Performs the handshake on `stream`.
+    async fn shake_hands(
+        &self,
+        stream: RawStream,
+        handshaker: Handshaker<'_>,
+        first_message_seen: &Cell<bool>,
+    ) -> Result<Shaken, HandshakeError> {
         let (socket, credentials) = stream.into_parts().map_err(|error| error.to_string())?;
         let socket = Socket::new(socket).map_err(|error| error.to_string())?;
-        let handshaker = Handshaker {
-            role,
-            nonce: &self.nonce,
-            one_sided: self.one_sided,
-            version: PROTOCOL_VERSION,
-        };
         let local = credentials.is_some();
         let greeting = async {
             match (credentials, &self.key) {
@@ -147,13 +195,7 @@ impl Node {
         let outcome = tokio::time::timeout(HANDSHAKE_TIMEOUT, greeting).await;
         let process =
             outcome.map_err(|_| "the peer did not complete the handshake in time".to_owned())??;
-        let number = self.next_peer.get();
-        self.next_peer.set(number.checked_add(1).ok_or("all peer numbers are used")?);
-        let peer = PeerId(number);
-        let connection = Connection::new(peer, socket, local, process);
-        self.peers.add(&connection);
-        self.start(&connection);
-        Ok(peer)
+        Ok(Shaken { socket, local, process })
     }
 
     fn start(&self, connection: &Rc<Connection>) {
@@ -236,6 +278,15 @@ impl Node {
     pub(crate) fn close(&self) {
         self.peers.close();
     }
+}
+
+/// Socket after its handshake.
+struct Shaken {
+    socket: Socket,
+    /// True for a Unix socket.
+    local: bool,
+    /// Process of the peer, if its memory can be accessed.
+    process: Option<PeerProcess>,
 }
 
 /// True if a body costs more to copy than to lend and return.

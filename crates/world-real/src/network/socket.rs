@@ -1,6 +1,6 @@
 //! Connected stream socket of either family, read and written without intermediate copies.
 //!
-//! Invariant: no other file reads from or writes to sockets.
+//! Invariant: no other file but [`super::blocking`] reads from or writes to sockets.
 //!
 //! The event loop watches a socket for writability only while a write waits for it. A Unix socket
 //! reports writability whenever the peer reads, and would wake a task that waits for an answer once
@@ -32,6 +32,11 @@ impl Socket {
     /// Takes over a connected, nonblocking socket.
     pub(crate) fn new(socket: impl Into<OwnedFd>) -> io::Result<Self> {
         Ok(Self(watch(socket.into())?))
+    }
+
+    /// Gives the descriptor away; the event loop no longer watches it.
+    pub(crate) fn into_inner(self) -> OwnedFd {
+        self.0.into_inner()
     }
 
     /// Returns the descriptor.

@@ -79,6 +79,11 @@ impl<P> Servers<P> {
         self.calls.has_left(server)
     }
 
+    /// Returns the fault of a server that is known to have left.
+    pub(crate) fn why_left(&self, server: ServerId) -> Option<Fault> {
+        self.calls.why_left(server)
+    }
+
     /// Returns the fault of the first server that is known to have left.
     pub(crate) fn first_left(&self) -> Option<Fault> {
         self.calls.first_left()

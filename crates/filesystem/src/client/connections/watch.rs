@@ -21,8 +21,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::{Rc, Weak};
-use units::{Duration, PeerId};
-use wire::ServerRequest;
+use units::{Duration, PeerId, ServerId};
+use wire::{Fault, ServerRequest};
 use world::World;
 
 /// Number of looks in a time-out.
@@ -39,6 +39,29 @@ impl<W: World> Client<W> {
             watch(world, client, timeout).await;
             Ok(())
         });
+    }
+
+    /// Finds out if a server lives, for a caller that waits for its answer over another connection,
+    /// and has it look after the clients for which it may wait itself.
+    ///
+    /// # Errors
+    /// [`Fault::ServerStalled`] when it stays silent for half of `timeout`, [`Fault::ServerLeft`]
+    /// when it has left. Then it has left for this client too.
+    pub async fn check_server(&self, server: ServerId, timeout: Duration) -> Result<(), Fault> {
+        let servers = self.0.servers();
+        let silence = Duration::from_ns(timeout.as_ns() / SILENCES);
+        if let Some(peer) = servers.peer(server).filter(|_| !servers.has_left(server))
+            && is_silent(self.world(), peer, silence).await
+        {
+            self.0.give_up(peer, silence);
+            return Err(Fault::ServerStalled { server, waited_ms: silence.as_ms() });
+        }
+        if let Some(left) = servers.why_left(server) {
+            return Err(left);
+        }
+        let probe = ServerRequest::Probe { silence_ms: silence.as_ms() };
+        self.notify_servers(std::iter::once(server), probe);
+        Ok(())
     }
 }
 

@@ -78,7 +78,8 @@ impl<W: World> Clients<W> {
 
     /// Number of connected clients.
     pub(crate) fn count(&self) -> usize {
-        self.sessions.borrow().count()
+        let sessions = self.sessions.borrow();
+        sessions.iter().filter(|(_, session)| !session.is_further()).count()
     }
 
     /// Returns the connection of the client with this key.

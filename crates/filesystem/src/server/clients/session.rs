@@ -16,6 +16,8 @@ pub(crate) struct Session<W: World> {
     key: ClientKey,
     /// Protocol version of the client.
     version: u16,
+    /// True for a further connection of a client.
+    is_further: bool,
     /// Files that the client has open.
     open: ClientFiles,
     /// Number of active requests whose waits have time-outs of their own.
@@ -25,10 +27,11 @@ pub(crate) struct Session<W: World> {
 }
 
 impl<W: World> Session<W> {
-    pub(crate) fn new(world: W, key: ClientKey, version: u16) -> Self {
+    pub(crate) fn new(world: W, key: ClientKey, version: u16, is_further: bool) -> Self {
         Self {
             key,
             version,
+            is_further,
             open: ClientFiles::default(),
             bounded_waits: Rc::default(),
             scope: Scope::new(world),
@@ -38,6 +41,11 @@ impl<W: World> Session<W> {
     /// Key of the client.
     pub(crate) fn key(&self) -> ClientKey {
         self.key
+    }
+
+    /// True for a further connection of a client.
+    pub(super) fn is_further(&self) -> bool {
+        self.is_further
     }
 
     /// Files that the client has open.
