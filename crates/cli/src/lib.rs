@@ -99,9 +99,8 @@ fn carry_out(
         Command::ServeRemote(_) => cluster::serve_remote(policies),
         Command::Supervise(which) => cluster::supervise(&servers::instance(&which)),
         Command::Pages(which) => pages::run(&which),
-        Command::BenchClient => measure::bench_client(),
         Command::BenchTopsClient => measure::tops_client(),
-        Command::ReplayRank => measure::replay_rank(),
+        Command::Rank => measure::run_rank(),
     };
     done.map(|()| 0)
 }

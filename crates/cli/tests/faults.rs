@@ -70,7 +70,7 @@ fn a_bench_whose_client_is_killed_ends_and_names_it() {
         let place = Place::with_servers(2);
         let bench = Running::start(place.command(&ENDLESS_BENCH));
         until_moving(&place, 32 << 20);
-        let clients = children_of(bench.pid(), "bench-client");
+        let clients = children_of(bench.pid(), "rank");
         assert_eq!(clients.len(), 4);
         signal(clients[rank], Signal::KILL);
         let ended = bench.end();
@@ -90,7 +90,7 @@ fn a_bench_whose_server_is_killed_ends_and_names_it() {
     let place = Place::with_servers(2);
     let bench = Running::start(place.command(&ENDLESS_BENCH));
     until_moving(&place, 32 << 20);
-    let clients = children_of(bench.pid(), "bench-client");
+    let clients = children_of(bench.pid(), "rank");
     signal(place.server_pids()[1], Signal::KILL);
     bench.end().failed(NO_SERVER, &["server 1"]);
     clients.into_iter().for_each(gone);
@@ -102,7 +102,7 @@ fn clients_do_not_outlive_a_killed_bench() {
     let place = Place::with_servers(2);
     let bench = Running::start(place.command(&ENDLESS_BENCH));
     until_moving(&place, 32 << 20);
-    let clients = children_of(bench.pid(), "bench-client");
+    let clients = children_of(bench.pid(), "rank");
     assert_eq!(clients.len(), 4);
     signal(bench.pid(), Signal::KILL);
     clients.into_iter().for_each(gone);
@@ -121,7 +121,7 @@ fn an_interrupted_bench_leaves_nothing() {
         command.process_group(0);
         let bench = Running::start(command);
         let family = until("all clients and servers run", || {
-            let mut family = children_of(bench.pid(), "bench-client");
+            let mut family = children_of(bench.pid(), "rank");
             family.extend(children_of(bench.pid(), "serve"));
             (family.len() == 6).then_some(family)
         });

@@ -109,7 +109,7 @@ fn a_bench_whose_client_stops_ends_and_names_it() {
         bench.env("UNISONO_TIMEOUT", "4");
         let bench = Running::start(bench);
         until_moving(&place, 2 * case.file_bytes);
-        let clients = children_of(bench.pid(), "bench-client");
+        let clients = children_of(bench.pid(), "rank");
         assert_eq!(clients.len(), 4);
         signal(clients[rank], Signal::STOP);
         let ended = bench.end().code(COLLECTIVE);

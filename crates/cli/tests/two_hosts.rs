@@ -203,7 +203,7 @@ fn a_bench_from_another_host_names_the_client_that_was_killed() {
                  --strategy disk-directed --block 256KiB --client-host 127.0.0.2";
     let bench = Running::start(command(&copied, &words.split_whitespace().collect::<Vec<_>>()));
     until_moving(&place, 32 << 20);
-    let clients = children_of(bench.pid(), "bench-client");
+    let clients = children_of(bench.pid(), "rank");
     assert_eq!(clients.len(), 4);
     signal(clients[3], rustix::process::Signal::KILL);
     bench.end().failed(COLLECTIVE, &["client 3 "]);

@@ -1,7 +1,8 @@
 //! The demo: a real file, treated as a matrix of records, is written and read by every strategy on
 //! servers of this machine. The same transfers run on the simulated machine of 1994.
 
-use crate::bench::{BenchPlan, CaseSpec, Clients, FileLife, Source, SourceSpec};
+use crate::bench::{BenchPlan, Clients};
+use crate::ranks::{CaseSpec, FileLife, Source, SourceSpec, parse_pattern};
 use cluster::{Program, ServerOptions, TemporaryInstance};
 use filesystem::collective::Strategy;
 use interface::{ExitCode, Row, UserError, access_of};
@@ -149,7 +150,7 @@ impl Demo {
 
     /// Assembles the data that the clients read and compares its hash with that of the input.
     fn prove(&self, case: &CaseSpec, used: u64) -> Result<(), UserError> {
-        let pattern = crate::bench::parse_pattern(&case.pattern)?;
+        let pattern = parse_pattern(&case.pattern)?;
         let access = access_of(&pattern, DEMO_CLIENTS, case.record_bytes, case.file_bytes)?;
         let (_, went_in) = hash_input(&self.source, self.bytes, used)?;
         let came_out = hash_output(&self.directory, &access, used)?;

@@ -16,17 +16,19 @@ mod calibrate;
 mod demo;
 mod orders;
 mod plain;
+mod ranks;
 mod replay;
 mod tops;
 
 pub use accuracy::{
     CASES_MIN, CONFIDENCE, Interval, Kind, Measurement, Profile, Residuals, Row, median,
 };
-pub use bench::{BenchPlan, CaseSpec, bench, bench_client, measure_limits};
+pub use bench::{BenchPlan, bench, measure_limits};
 pub use calibrate::{
     Calibration, Loads, Measured, Parameters, Residual, calibrate, check_calibration,
 };
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
 pub use plain::{PlainRates, plain_rates};
-pub use replay::{RankReport, ReplayPlan, ReplayReport, ReplayRun, replay, replay_rank};
+pub use ranks::{CaseSpec, run_rank};
+pub use replay::{RankReport, ReplayPlan, ReplayReport, ReplayRun, replay};
 pub use tops::{Figure, TopsLimits, TopsPlan, TopsPoint, TopsReport, tops, tops_client};

@@ -102,15 +102,12 @@ pub(crate) enum Command {
     /// Write the manual of the command and its completions; called by `scripts/install`.
     #[command(name = "write-pages", hide = true)]
     Pages(Pages),
-    /// A client process of a bench; started by `bench`.
-    #[command(hide = true)]
-    BenchClient,
     /// A client process of `bench tops`.
     #[command(hide = true)]
     BenchTopsClient,
-    /// The process of a rank of a replay; started by `replay`.
+    /// The process of a rank; started by `bench`, `replay` and `demo`.
     #[command(hide = true)]
-    ReplayRank,
+    Rank,
 }
 
 #[derive(Args, Debug)]

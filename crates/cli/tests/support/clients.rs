@@ -129,7 +129,7 @@ impl BenchClient {
         (group, rank, clients): (u64, usize, usize),
         prepare: &dyn Fn(usize, &mut Command),
     ) -> Self {
-        let mut command = unisono(&["bench-client"]);
+        let mut command = unisono(&["rank"]);
         prepare(rank, &mut command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("a client starts");
@@ -141,8 +141,8 @@ impl BenchClient {
         });
         let mut client = Self { process, input, answers };
         client.tell(&json!({
-            "instance": home.instance, "group": group, "rank": rank, "clients": clients,
-            "host": home.host, "block_bytes": BLOCK_BYTES,
+            "instance": home.instance, "rank": rank, "block_bytes": BLOCK_BYTES,
+            "work": { "Cases": { "group": group, "clients": clients, "host": home.host } },
         }));
         client
     }
@@ -150,7 +150,7 @@ impl BenchClient {
     fn expect_connected(&mut self) {
         let line =
             self.answers.recv_timeout(STALL_TIMEOUT).expect("a client says that it is connected");
-        assert_eq!(line, "\"Connected\"");
+        assert_eq!(line, "\"Ready\"");
     }
 
     /// Process id of the client.
@@ -161,7 +161,7 @@ impl BenchClient {
     /// Orders the client to take part in a case on `file`.
     pub(crate) fn order(&mut self, case: &Case, file: &str) {
         let Case { strategy, pattern, record_bytes, file_bytes, repeat } = case;
-        self.tell(&json!({
+        self.tell(&json!({ "Measure": {
             "case": {
                 "strategy": strategy, "pattern": pattern, "record_bytes": record_bytes,
                 "file_bytes": file_bytes, "repeat": repeat, "sync": false,
@@ -169,7 +169,7 @@ impl BenchClient {
                 "node_group_size": 0,
             },
             "file": file, "source": { "Generated": 1 }, "life": "Fresh", "dump": null,
-        }));
+        }}));
     }
 
     /// Kills the client at once, with SIGKILL.

@@ -134,11 +134,3 @@ fn dd(mut command: Command) -> Result<Result<(), String>, UserError> {
     let said = said.lines().next().unwrap_or("it printed nothing");
     Ok(Err(format!("dd ended with {}: {said}", ended.status)))
 }
-
-/// Returns the peak memory of a process so far, in bytes; 0 if it is unknown.
-pub(crate) fn peak_bytes(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
-}

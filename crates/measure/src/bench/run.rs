@@ -1,25 +1,17 @@
 //! The parent of a bench: starts the clients and gathers their measurements.
 
-use super::limits::peak_bytes;
-use super::spec::{
-    BenchPlan, CaseOrder, CaseResult, CaseSpec, ClientReady, ClientSpec, FileLife, SourceSpec,
+use super::spec::BenchPlan;
+use crate::ranks::{
+    Answer, CaseOrder, CaseSpec, FileLife, Order, RankSpec, Ranks, SourceSpec, Work, peak_bytes,
 };
-use crate::orders;
 use client::{Instance, ServerEntry, Session};
-use cluster::{Child, Program};
+use cluster::Program;
 use interface::{BENCH_SCHEMA, ExitCode, Report, Row, UserError};
 use std::path::Path;
-use std::process::Stdio;
-
-/// Variable with settings of the C library; one that the user has set stays.
-const TUNABLES: &str = "GLIBC_TUNABLES";
-
-/// Has the C library ask for huge pages for large memory, as NumPy does for its arrays.
-const HUGE_PAGES: &str = "glibc.malloc.hugetlb=1";
 
 /// Client processes that work as one group.
 pub(crate) struct Clients {
-    children: Vec<Child>,
+    ranks: Ranks,
     group: u64,
     plan: BenchPlan,
     servers: u32,
@@ -49,7 +41,7 @@ pub fn bench(
         let row = measured.inspect_err(|_| {
             // The client that was to remove the file may be gone. The first error is the one to
             // report.
-            clients.children.clear();
+            clients.ranks.end();
             let _ = Session::new(instance.clone()).remove(&file);
         })?;
         progress(&row);
@@ -73,36 +65,22 @@ impl Clients {
                 "leave out --client-host, or start the servers with --tcp HOST",
             ));
         }
+        let group = new_group()?;
+        let specs = (0..plan.clients).map(|rank| RankSpec {
+            instance: instance.directory().to_owned(),
+            rank,
+            block_bytes: plan.block_bytes,
+            work: Work::Cases { group, clients: plan.clients, host: plan.client_host.clone() },
+        });
         let is_here = |server: &&ServerEntry| instance.is_running(server);
-        let mut clients = Self {
-            children: Vec::new(),
-            group: new_group()?,
+        Ok(Self {
+            ranks: Ranks::start(program, |rank| format!("client {rank} of the bench"), specs)?,
+            group,
             plan: plan.clone(),
             servers: file.servers.len() as u32,
             server_processes: file.servers.iter().filter(is_here).map(|one| one.pid).collect(),
             disks_per_server: file.disks_per_server,
-        };
-        for rank in 0..plan.clients {
-            let spec = ClientSpec {
-                instance: instance.directory().to_owned(),
-                group: clients.group,
-                rank,
-                clients: plan.clients,
-                host: plan.client_host.clone(),
-                block_bytes: plan.block_bytes,
-            };
-            let mut command = program.command(&["bench-client".to_owned()]);
-            if std::env::var_os(TUNABLES).is_none() {
-                command.env(TUNABLES, HUGE_PAGES);
-            }
-            clients.children.push(Child::start(command, Stdio::inherit())?);
-            clients.send(rank, &spec)?;
-        }
-        orders::receive_all(&mut clients.children, |child, rank| match receive(child, rank)? {
-            ClientReady::Connected => Ok(()),
-            ClientReady::Failed(failure) => Err(failure.into()),
-        })?;
-        Ok(clients)
+        })
     }
 
     /// Has the clients measure one case; with `dump`, each leaves the data that it read in
@@ -115,26 +93,24 @@ impl Clients {
         life: FileLife,
         dump: Option<&Path>,
     ) -> Result<Row, UserError> {
-        for rank in 0..self.plan.clients {
-            let order = CaseOrder {
+        let order = |rank: u32| {
+            Order::Measure(CaseOrder {
                 case: case.clone(),
                 file: file.to_owned(),
                 source: source.clone(),
                 life,
                 dump: dump.map(|directory| directory.join(rank.to_string())),
-            };
-            self.send(rank, &order)?;
-        }
+            })
+        };
+        let measured = self.ranks.order(order, |answer| match answer {
+            Answer::Measured { wrong: Some(wrong), .. } => Some(Err(wrong_data(case, &wrong))),
+            Answer::Measured { seconds, moved_bytes, peak_bytes, .. } => {
+                Some(Ok((seconds, moved_bytes, peak_bytes)))
+            }
+            _ => None,
+        })?;
         let mut slowest = vec![0.0_f64; case.repeat as usize];
         let (mut moved, mut client_peak_bytes) = (0, 0);
-        let measured =
-            orders::receive_all(&mut self.children, |child, rank| match receive(child, rank)? {
-                CaseResult::Failed(failure) => Err(failure.into()),
-                CaseResult::Measured { wrong: Some(wrong), .. } => Err(wrong_data(case, &wrong)),
-                CaseResult::Measured { seconds, moved_bytes, peak_bytes, .. } => {
-                    Ok((seconds, moved_bytes, peak_bytes))
-                }
-            })?;
         for (seconds, moved_bytes, peak_bytes) in measured {
             moved += moved_bytes;
             client_peak_bytes = peak_bytes.max(client_peak_bytes);
@@ -167,14 +143,6 @@ impl Clients {
         row.measure(seconds, moved_bytes);
         row
     }
-
-    fn send(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
-        orders::send(&mut self.children[rank as usize], what).map_err(|cause| lost(rank, &cause))
-    }
-}
-
-fn receive<T: serde::de::DeserializeOwned>(child: &mut Child, rank: u32) -> Result<T, UserError> {
-    orders::receive(child).map_err(|cause| lost(rank, &cause))
 }
 
 /// Returns the number of a new group. It is unique on this machine, by the process; a clash with
@@ -189,15 +157,6 @@ fn new_group() -> Result<u64, UserError> {
         )
     })?;
     Ok(u64::from(std::process::id()) << 32 | u64::from(random))
-}
-
-fn lost(rank: u32, cause: &str) -> UserError {
-    UserError::new(
-        ExitCode::Collective,
-        format!("client {rank} of the bench ended before it had finished"),
-        cause,
-        "see its standard error output above; the servers continue to run",
-    )
 }
 
 fn wrong_data(case: &CaseSpec, wrong: &str) -> UserError {

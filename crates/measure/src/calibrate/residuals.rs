@@ -1,7 +1,7 @@
 //! Programs that are carried out on real servers and on simulated ones.
 
 use super::{instance_of, servers};
-use crate::bench::parse_pattern;
+use crate::ranks::parse_pattern;
 use crate::replay::{ReplayPlan, replay};
 use cluster::Program;
 use filesystem::collective::Strategy;

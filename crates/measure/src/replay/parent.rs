@@ -1,15 +1,14 @@
 //! The parent of a replay: starts a process for each rank, makes the files that the program
 //! expects, and gathers the times.
 
-use super::spec::{Answer, Order, RankSpec, ReplayPlan, ReplayReport, ReplayRun};
-use crate::orders;
+use super::spec::{ReplayPlan, ReplayReport, ReplayRun};
+use crate::ranks::{Answer, Order, RankSpec, Ranks, Work};
 use client::{Cleanup, Connection, Instance, Session, Undo};
-use cluster::{Child, Program as Executable};
-use interface::{ExitCode, UserError};
+use cluster::Program as Executable;
+use interface::UserError;
 use policy::Buffering;
 use program::Program;
 use std::collections::BTreeMap;
-use std::process::Stdio;
 use trace::Trace;
 
 /// Bytes that are written at once to a file that the program expects.
@@ -40,17 +39,37 @@ pub fn replay(
         )
     })?;
     check_memory(&program)?;
-    let mut ranks = Ranks::start(instance, executable, plan, &program, sockets.path())?;
+    let specs = (0..program.ranks()).map(|rank| RankSpec {
+        instance: instance.directory().to_owned(),
+        rank,
+        block_bytes: plan.block_bytes,
+        work: Work::Trace {
+            trace: plan.trace.clone(),
+            sockets: sockets.path().to_owned(),
+            strategy: plan.strategy.clone(),
+            outstanding_per_disk: plan.outstanding_per_disk,
+        },
+    });
+    let mut ranks = Ranks::start(executable, |rank| format!("rank {rank} of the replay"), specs)?;
+    ranks.order(|_| Order::Connect, |_| Some(Ok(())))?;
     let connection = Connection::open(instance)?;
+    let id = u64::from(std::process::id()) << 32 | u64::from(fastrand::u32(..));
     let mut runs = Vec::new();
     for number in 0..plan.repeat {
-        let run = format!("replay-{:x}-{number}", ranks.id);
+        let run = format!("replay-{id:x}-{number}");
         let names = program.names(&run);
         let files = Files { instance, names: &names };
         for (name, bytes) in program.existing_files() {
             make_file(&connection, &names[&name], bytes, plan.block_bytes)?;
         }
-        let ended = ranks.run(&Order::Run { names: names.clone(), run });
+        let order = Order::Run { names: names.clone(), run };
+        let ended = ranks.order(
+            |_| order.clone(),
+            |answer| match answer {
+                Answer::Ended(report) => Some(Ok(report)),
+                _ => None,
+            },
+        );
         drop(files);
         let reports = ended?;
         let longest = reports.iter().map(|report| report.elapsed).max();
@@ -115,78 +134,4 @@ fn make_file(
     }
     file.flush(false)?;
     file.close()
-}
-
-struct Ranks {
-    children: Vec<Child>,
-    id: u64,
-}
-
-impl Ranks {
-    fn start(
-        instance: &Instance,
-        executable: &Executable,
-        plan: &ReplayPlan,
-        program: &Program,
-        sockets: &std::path::Path,
-    ) -> Result<Self, UserError> {
-        let id = u64::from(std::process::id()) << 32 | u64::from(fastrand::u32(..));
-        let mut ranks = Self { children: Vec::new(), id };
-        for rank in 0..program.ranks() {
-            let spec = RankSpec {
-                trace: plan.trace.clone(),
-                rank,
-                instance: instance.directory().to_owned(),
-                sockets: sockets.to_owned(),
-                strategy: plan.strategy.clone(),
-                block_bytes: plan.block_bytes,
-                outstanding_per_disk: plan.outstanding_per_disk,
-            };
-            let command = executable.command(&["replay-rank".to_owned()]);
-            ranks.children.push(Child::start(command, Stdio::inherit())?);
-            ranks.send(rank, &spec)?;
-        }
-        ranks.answers()?;
-        ranks.order(&Order::Connect)?;
-        Ok(ranks)
-    }
-
-    fn run(&mut self, order: &Order) -> Result<Vec<program::RankReport>, UserError> {
-        let answers = self.order(order)?;
-        let reports = answers.into_iter().filter_map(|answer| match answer {
-            Answer::Ended(report) => Some(report),
-            Answer::Done | Answer::Failed(_) => None,
-        });
-        Ok(reports.collect())
-    }
-
-    fn order(&mut self, order: &Order) -> Result<Vec<Answer>, UserError> {
-        for rank in 0..self.children.len() as u32 {
-            self.send(rank, order)?;
-        }
-        self.answers()
-    }
-
-    /// Receives an answer of each rank.
-    fn answers(&mut self) -> Result<Vec<Answer>, UserError> {
-        orders::receive_all(&mut self.children, |child, rank| {
-            match orders::receive(child).map_err(|cause| lost(rank, &cause))? {
-                Answer::Failed(failure) => Err(failure.into()),
-                answer => Ok(answer),
-            }
-        })
-    }
-
-    fn send(&mut self, rank: u32, what: &impl serde::Serialize) -> Result<(), UserError> {
-        orders::send(&mut self.children[rank as usize], what).map_err(|cause| lost(rank, &cause))
-    }
-}
-
-fn lost(rank: u32, cause: &str) -> UserError {
-    UserError::new(
-        ExitCode::Collective,
-        format!("rank {rank} of the replay ended before it had finished"),
-        cause,
-        "see its standard error output above; the servers continue to run",
-    )
 }

@@ -1,9 +1,7 @@
-//! The plan of a replay, its report, and the orders to its processes.
+//! The plan of a replay, and its report.
 
-use interface::Failure;
 use program::RankReport;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A replay of a trace.
@@ -51,41 +49,4 @@ pub struct ReplayRun {
     pub seconds: f64,
     /// Times of each rank, in nanoseconds.
     pub ranks: Vec<RankReport>,
-}
-
-/// Parameters of the process of one rank, on the first line of its standard input.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct RankSpec {
-    pub(super) trace: PathBuf,
-    pub(super) rank: u32,
-    pub(super) instance: PathBuf,
-    /// Directory of the sockets by which ranks send messages.
-    pub(super) sockets: PathBuf,
-    pub(super) strategy: String,
-    pub(super) block_bytes: u64,
-    pub(super) outstanding_per_disk: u32,
-}
-
-/// Order to the process of a rank.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Order {
-    /// Connect to the other ranks, all of which listen.
-    Connect,
-    /// Carry the program out.
-    Run {
-        /// Names of the files of this run, by the names that the program gave.
-        names: BTreeMap<String, String>,
-        /// Part of the names of groups, different in each run.
-        run: String,
-    },
-}
-
-/// Answer of the process of a rank to its parameters, and to each order.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Answer {
-    /// It is done.
-    Done,
-    /// The program has ended.
-    Ended(RankReport),
-    Failed(Failure),
 }

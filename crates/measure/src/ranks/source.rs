@@ -1,6 +1,6 @@
 //! Source of a file's bytes, to write them and to compare the bytes that are read.
 
-use super::spec::SourceSpec;
+use super::case::SourceSpec;
 use policy::Access;
 use std::fs::File;
 use std::io;

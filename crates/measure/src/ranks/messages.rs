@@ -1,4 +1,4 @@
-//! Messages between the ranks of a replay, over sockets, and the loop in which a rank waits.
+//! Messages between ranks over sockets, and the loop in which a rank waits.
 //!
 //! A rank sends and receives only while it waits, as processes of an MPI library without a progress
 //! thread do. Data of messages is zeros, and is thrown away.
@@ -32,8 +32,8 @@ const TURNS_AWAKE: u32 = 50;
 /// Connections of a rank to all others.
 pub(super) struct Messages {
     own: u32,
-    listener: UnixListener,
-    directory: PathBuf,
+    /// Socket by which other ranks connect, and the directory of those of all ranks.
+    listener: Option<(UnixListener, PathBuf)>,
     state: RefCell<State>,
     bell: Arc<Bell>,
     /// Longest time without any event.
@@ -96,6 +96,18 @@ impl Wake for Bell {
 }
 
 impl Messages {
+    /// No connections: the rank exchanges messages with itself only.
+    ///
+    /// # Errors
+    /// Fails when the system has no more descriptors.
+    pub(super) fn alone(own: u32) -> Result<Self, UserError> {
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        let event = event.map_err(|error| lost(own, &error.into()))?;
+        let bell = Arc::new(Bell { event, has_rung: AtomicBool::new(false) });
+        let (state, patience) = (RefCell::default(), Cell::new(CONNECT_PATIENCE));
+        Ok(Self { own, listener: None, state, bell, patience })
+    }
+
     /// Listens for the other ranks.
     ///
     /// # Errors
@@ -103,12 +115,8 @@ impl Messages {
     pub(super) fn listen(directory: &Path, own: u32) -> Result<Self, UserError> {
         let listener =
             UnixListener::bind(path(directory, own)).map_err(|error| lost(own, &error))?;
-        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
-        let event = event.map_err(|error| lost(own, &error.into()))?;
-        let bell = Arc::new(Bell { event, has_rung: AtomicBool::new(false) });
-        let directory = directory.to_owned();
-        let (state, patience) = (RefCell::default(), Cell::new(CONNECT_PATIENCE));
-        Ok(Self { own, listener, directory, state, bell, patience })
+        let listener = Some((listener, directory.to_owned()));
+        Ok(Self { listener, ..Self::alone(own)? })
     }
 
     /// Makes waiting end with an error when nothing has happened for so long.
@@ -122,14 +130,15 @@ impl Messages {
     /// Fails when one of them cannot be reached.
     pub(super) fn connect(&self, ranks: u32) -> Result<(), UserError> {
         let failed = |error: std::io::Error| lost(self.own, &error);
+        let Some((listener, directory)) = &self.listener else { return Ok(()) };
         for other in 0..self.own {
-            let mut socket = UnixStream::connect(path(&self.directory, other)).map_err(failed)?;
+            let mut socket = UnixStream::connect(path(directory, other)).map_err(failed)?;
             socket.write_all(&self.own.to_le_bytes()).map_err(failed)?;
             self.add(other, socket).map_err(failed)?;
         }
         for _ in self.own + 1..ranks {
-            wait_for(&self.listener).map_err(failed)?;
-            let (mut socket, _) = self.listener.accept().map_err(failed)?;
+            wait_for(listener).map_err(failed)?;
+            let (mut socket, _) = listener.accept().map_err(failed)?;
             socket.set_read_timeout(Some(CONNECT_PATIENCE)).map_err(failed)?;
             let mut number = [0; 4];
             socket.read_exact(&mut number).map_err(failed)?;

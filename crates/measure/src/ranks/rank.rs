@@ -1,14 +1,13 @@
-//! The machine of one rank of a replay: its process, the client library and sockets.
+//! The machine under one rank: its process, the client library, and sockets to other ranks.
 
+use super::checks::Checks;
 use super::messages::Messages;
-use super::spec::RankSpec;
 use client::{CollectiveOptions, Connection, File, Group};
-use filesystem::collective::Strategy;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use interface::{ErrorKind, ExitCode, UserError};
-use policy::{Buffering, Direction, DiskOrder, OwnPart};
-use program::{OpenedFile, Rank, Stream, Transfer, meet};
+use policy::{Buffering, Direction, OwnPart};
+use program::{Meeting, OpenedFile, Rank, Stream, Transfer, meet};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,22 +20,39 @@ use units::{Duration, Instant};
 /// takes a microsecond.
 const SHORT_COMPUTATION: Duration = Duration::from_us(5);
 
-/// The machine of one rank.
+/// The machine of one rank. A process has one for all programs, and changes a clone of it for each.
+#[derive(Clone)]
 pub(super) struct RealRank {
-    pub(super) spec: RankSpec,
-    pub(super) strategy: Strategy,
     pub(super) connection: Connection,
     pub(super) messages: Rc<Messages>,
+    pub(super) options: CollectiveOptions,
     /// Names of the files of this run, by those that the program gave.
     pub(super) names: BTreeMap<String, String>,
+    pub(super) new_files: NewFiles,
+    pub(super) block_bytes: u64,
     /// Part of the names of groups.
     pub(super) run: String,
     pub(super) begun: time::Instant,
     /// Memories of transfers that have ended, for later ones.
     pub(super) memories: Rc<RefCell<Vec<Vec<u8>>>>,
+    /// Measurement of the transfers, where the ranks are those of a bench. Its group is that of the
+    /// file, and the ranks meet by it.
+    pub(super) checks: Option<Rc<Checks>>,
+}
+
+/// Files that the program makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum NewFiles {
+    /// They are empty, also those that exist.
+    Empty,
+    /// They have this size, and must not exist.
+    OfBytes(u64),
+    /// They exist, and keep their data.
+    Existing,
 }
 
 /// File that a rank has opened.
+#[derive(Clone)]
 pub(super) struct RealFile {
     opened: OpenedFile,
     file: File,
@@ -58,19 +74,32 @@ impl RealRank {
 
     fn open_here(&self, file: &OpenedFile) -> Result<File, UserError> {
         let name = self.name(&file.name)?;
-        if file.place == 0 && file.creates {
-            let block = self.spec.block_bytes;
-            match self.connection.create(&name, 0, block, Buffering::default()) {
+        let is_maker = file.place == 0 && file.creates;
+        let create =
+            |bytes| self.connection.create(&name, bytes, self.block_bytes, Buffering::default());
+        match self.new_files {
+            NewFiles::OfBytes(bytes) if is_maker => return create(bytes),
+            NewFiles::Empty if is_maker => match create(0) {
                 Err(error) if error.kind == ErrorKind::AlreadyExists => {}
                 other => return other,
-            }
+            },
+            _ => {}
         }
         let opened = self.connection.open_file(&name)?;
         // Before the others open it, so that all see it empty.
-        if file.place == 0 && file.is_fresh && opened.size()? > 0 {
+        let is_emptied = self.new_files == NewFiles::Empty && file.is_fresh;
+        if file.place == 0 && is_emptied && opened.size()? > 0 {
             opened.set_size(0)?;
         }
         Ok(opened)
+    }
+
+    /// Lets the members of a file meet, and exchange `bytes` bytes if they do so by messages.
+    async fn meet(&self, file: &OpenedFile, kind: Collective, bytes: u64) -> Result<(), UserError> {
+        match &self.checks {
+            Some(checks) => checks.group().barrier(),
+            None => meet(self, file, kind, bytes).await,
+        }
     }
 
     /// Takes memory for a transfer. Only transfers at the same time need more than that of the
@@ -135,21 +164,38 @@ impl Rank for RealRank {
         self.messages.receive(from, stream).boxed_local()
     }
 
+    fn meet_all(&self, meeting: Meeting) -> Option<Self::Call> {
+        let checks = Rc::clone(self.checks.as_ref()?);
+        Some(async move { checks.meet_all(meeting) }.boxed_local())
+    }
+
+    /// Opens a file. If transfers are checked, a program that is carried out again finds it open.
     async fn open(&self, opened: OpenedFile) -> Result<RealFile, UserError> {
+        if let Some((file, group)) = self.checks.as_ref().and_then(|checks| checks.opened()) {
+            return Ok(RealFile { opened, file, group });
+        }
         // As the interposer of MPI does: a communicator of its own, rank 0 first, and a group.
-        meet(self, &opened, Collective::AllReduce, 8).await?;
+        self.meet(&opened, Collective::AllReduce, 8).await?;
         let first = match opened.place {
             0 => Some(self.open_here(&opened)?),
             _ => None,
         };
-        meet(self, &opened, Collective::Broadcast, 24).await?;
+        self.meet(&opened, Collective::Broadcast, 24).await?;
         let file = match first {
             Some(file) => file,
             None => self.open_here(&opened)?,
         };
-        meet(self, &opened, Collective::AllGather, 16).await?;
-        let (size, name) = (opened.members.len() as u32, format!("{}-{}", self.run, opened.number));
-        let group = Group::form(&self.connection, &name, opened.place, size)?;
+        self.meet(&opened, Collective::AllGather, 16).await?;
+        let group = match &self.checks {
+            Some(checks) => {
+                checks.prepare(&file, self.options)?;
+                checks.group().clone()
+            }
+            None => {
+                let name = format!("{}-{}", self.run, opened.number);
+                Group::form(&self.connection, &name, opened.place, opened.members.len() as u32)?
+            }
+        };
         Ok(RealFile { opened, file, group })
     }
 
@@ -159,18 +205,15 @@ impl Rank for RealRank {
     }
 
     fn transfer(&self, file: &RealFile, transfer: Transfer) -> Self::Call {
+        let options = self.options;
+        if let Some(checks) = self.checks.clone() {
+            return async move { checks.transfer(options, &transfer) }.boxed_local();
+        }
         let Transfer { direction, is_collective, part, .. } = transfer;
         let (bytes, memories) = (self.memory(part.memory_bytes()), Rc::clone(&self.memories));
         let extent = part.file_extent();
         let moving: LocalBoxFuture<'static, Result<Vec<u8>, UserError>> = match extent {
             _ if is_collective => {
-                let options = CollectiveOptions {
-                    strategy: self.strategy,
-                    order: DiskOrder::Sorted,
-                    outstanding_per_disk: self.spec.outstanding_per_disk,
-                    sync: false,
-                    ..CollectiveOptions::default()
-                };
                 file.group.start_vector(direction, options, &file.file, part, bytes).boxed_local()
             }
             None => std::future::ready(Ok(bytes)).boxed_local(),
@@ -189,11 +232,11 @@ impl Rank for RealRank {
     }
 
     async fn sync(&self, file: &RealFile) -> Result<(), UserError> {
-        meet(self, &file.opened, Collective::AllReduce, 8).await?;
+        self.meet(&file.opened, Collective::AllReduce, 8).await?;
         if file.opened.place == 0 {
             file.file.start_flush(true).await?;
         }
-        meet(self, &file.opened, Collective::AllReduce, 8).await
+        self.meet(&file.opened, Collective::AllReduce, 8).await
     }
 
     async fn set_size(
@@ -202,11 +245,11 @@ impl Rank for RealRank {
         bytes: u64,
         only_grows: bool,
     ) -> Result<(), UserError> {
-        meet(self, &file.opened, Collective::AllReduce, 8).await?;
+        self.meet(&file.opened, Collective::AllReduce, 8).await?;
         if file.opened.place == 0 && !(only_grows && file.file.size()? >= bytes) {
             file.file.set_size(bytes)?;
         }
-        meet(self, &file.opened, Collective::AllReduce, 8).await?;
+        self.meet(&file.opened, Collective::AllReduce, 8).await?;
         if file.opened.place != 0 {
             file.file.size()?;
         }
