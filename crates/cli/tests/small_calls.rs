@@ -7,7 +7,7 @@ use client::{Buffering, Connection, ConnectionOptions, File, Instance};
 use interface::ErrorKind;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
-use support::{Place, bytes, gone, signal, until};
+use support::{ENDLESS, Place, bytes, gone, impatient_group, signal, until, until_moving};
 
 const BLOCK: u64 = 4 << 10;
 
@@ -75,6 +75,14 @@ fn small_calls_are_like_all_others() {
         let mut found = [9; 20];
         assert_eq!(seen.read_at(&mut found, 20 * BLOCK).unwrap(), 20);
         assert_eq!(found, [0; 20]);
+        // A write within the file as this client knows it, which has become shorter.
+        seen.set_size(BLOCK).unwrap();
+        file.write_at(&[4; 5], 20 * BLOCK).unwrap();
+        assert_eq!(seen.size().unwrap(), 20 * BLOCK + 5);
+        let mut found = vec![9; 20 * BLOCK as usize + 5];
+        assert_eq!(seen.read_at(&mut found, 0).unwrap(), found.len());
+        assert!(found[BLOCK as usize..20 * BLOCK as usize].iter().all(|byte| *byte == 0));
+        assert_eq!(found[20 * BLOCK as usize..], [4; 5]);
     }
 }
 
@@ -208,4 +216,36 @@ fn a_killed_server_is_named_by_small_calls() {
             assert!(error.cause.contains("server 0"), "{error}");
         }
     });
+}
+
+#[test]
+fn a_stopped_client_holds_no_small_call_up() {
+    // Proves: while a client that is alone in its group has stopped in the middle of a transfer, so
+    // that servers wait for its memory, small reads and writes of another one in the same blocks
+    // end in time, and succeed.
+    for listen in LISTENING {
+        let place = Place::new();
+        place.start(listen);
+        let mut clients = impatient_group(&place, 1);
+        let case = &ENDLESS[4];
+        clients[0].order(case, "f");
+        until_moving(&place, 2 * case.file_bytes);
+        let timeout = Duration::from_secs(2);
+        let own = connect(&place, timeout);
+        let file = own.open_file("f").unwrap();
+        let blocks = case.file_bytes / file.page_bytes();
+        let each_block = |round: u64| {
+            for block in 0..blocks {
+                let begun = Instant::now();
+                let at = block * file.page_bytes() + round;
+                file.read_at(&mut [0; 100], at).unwrap();
+                file.write_at(&[1; 100], at).unwrap();
+                let took = begun.elapsed();
+                assert!(took < timeout + Duration::from_secs(10), "{took:?}");
+            }
+        };
+        (0..5).for_each(each_block);
+        signal(clients[0].pid(), Signal::STOP);
+        (5..10).for_each(each_block);
+    }
 }

@@ -29,9 +29,9 @@ pub use instance::{
 };
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{
-    Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Form, Group, HINTS, Hint,
-    HintSite, Hints, Operation, Page, RangeLock, RawMemory, VectorOperation, Verdict,
-    hints_of_environment, wait_any,
+    BLOCKING_BYTES_MAX, Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Form,
+    Group, HINTS, Hint, HintSite, Hints, Operation, Page, RangeLock, RawMemory, VectorOperation,
+    Verdict, hints_of_environment, wait_any,
 };
 pub use lost_files::LostFile;
 pub use names::{Place, SCHEME, instance_name};

@@ -183,8 +183,8 @@ fn cannot_begin(id: u32, cause: &str) -> UserError {
     )
 }
 
-/// Raises the limit of open files as far as this user may. Each client takes a descriptor, each
-/// object in use two.
+/// Raises the limit of open files as far as this user may. Each client takes a descriptor or
+/// two, each object in use two.
 pub(crate) fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     // The current limit is enough for most uses.

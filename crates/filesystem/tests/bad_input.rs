@@ -97,7 +97,7 @@ fn bytes_that_are_no_message_end_the_connection() {
 #[test]
 fn messages_out_of_place_end_the_connection() {
     let request = Message::Request { id: RequestId(5), request: ServerRequest::Status.into() };
-    let hello = Message::Hello { version: PROTOCOL_VERSION, key: KEY, is_further: false };
+    let hello = Message::Hello { version: PROTOCOL_VERSION, key: KEY };
     let strange = [
         vec![request],
         vec![hello.clone(), hello.clone()],
@@ -123,12 +123,7 @@ fn messages_out_of_place_end_the_connection() {
 fn client_of_another_version_gets_a_fault() {
     let reaction = unharmed_by(|start| async move {
         let raw = Raw::connect(&start).await;
-        raw.send_message(&Message::Hello {
-            version: PROTOCOL_VERSION + 1,
-            key: KEY,
-            is_further: false,
-        })
-        .await;
+        raw.send_message(&Message::Hello { version: PROTOCOL_VERSION + 1, key: KEY }).await;
         raw.ask(ServerRequest::Status, None).await
     });
     let told = matches!(reaction, Reaction::Answers(Err(Fault::WrongVersion { .. })));

@@ -371,11 +371,7 @@ impl Bare {
     ) -> Self {
         let server = start.world.connect(&start.servers[0]).await.unwrap();
         let bare = Self { start: start.clone(), server, file: file.clone(), next: Cell::new(1) };
-        let hello = Message::Hello {
-            version: wire::PROTOCOL_VERSION,
-            key: ClientKey(4),
-            is_further: false,
-        };
+        let hello = Message::Hello { version: wire::PROTOCOL_VERSION, key: ClientKey(4) };
         bare.send(&hello, None).await;
         let opened = bare.ask(FileRequest::Open(file.clone()), None).await;
         assert!(opened.is_ok(), "{opened:?}");

@@ -661,7 +661,7 @@ fn bad_messages_harm_nobody() {
             let line = LineName { file: units::FileId(1), line: u64::MAX };
             let peer = world.connect(&server).await.unwrap();
             let (version, key) = (wire::PROTOCOL_VERSION, wire::ClientKey(4));
-            let hello = Message::Hello { version, key, is_further: false };
+            let hello = Message::Hello { version, key };
             let send = |message: &Message| {
                 let message = world::Message::with_body(wire::encode(message), vec![7; 8].into());
                 world.send(peer, message)

@@ -59,13 +59,7 @@ fn is_done(reaction: &Reaction) -> bool {
 
 async fn other(start: &Start) -> Raw {
     let other = Raw::connect(start).await;
-    other
-        .send_message(&Message::Hello {
-            version: PROTOCOL_VERSION,
-            key: OTHER_KEY,
-            is_further: false,
-        })
-        .await;
+    other.send_message(&Message::Hello { version: PROTOCOL_VERSION, key: OTHER_KEY }).await;
     other
 }
 

@@ -36,12 +36,7 @@ impl Raw {
 
     pub(crate) async fn greeted(start: &Start) -> Self {
         let raw = Self::connect(start).await;
-        raw.send_message(&Message::Hello {
-            version: PROTOCOL_VERSION,
-            key: KEY,
-            is_further: false,
-        })
-        .await;
+        raw.send_message(&Message::Hello { version: PROTOCOL_VERSION, key: KEY }).await;
         raw
     }
 

@@ -19,6 +19,7 @@ mod determinism;
 mod failing_disk;
 mod faults;
 mod full_disk;
+mod further_connections;
 mod group_calls;
 mod group_locks;
 mod hunt;

@@ -51,6 +51,8 @@ pub struct Transfer {
     pub direction: Direction,
     /// True when all that opened the file make the transfer together.
     pub is_collective: bool,
+    /// True when the rank does nothing else until its end.
+    pub is_blocking: bool,
     /// Data that this rank moves.
     pub part: OwnPart,
     /// Access that the parts of all members make up, if the program knows it as one rule.

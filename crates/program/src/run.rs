@@ -369,7 +369,8 @@ where
                 let (direction, is_collective) = (*direction, *is_collective);
                 let rule = if is_collective { self.rules.next().cloned() } else { None };
                 let Some(file) = self.files.get(file) else { return Ok(()) };
-                let transfer = Transfer { direction, is_collective, part, rule };
+                let is_blocking = request.is_none();
+                let transfer = Transfer { direction, is_collective, is_blocking, part, rule };
                 let moving = self.rank.transfer(file, transfer);
                 self.begin_or_wait(*request, moving).await?;
             }

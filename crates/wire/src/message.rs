@@ -12,15 +12,13 @@ use units::{ClientId, FileId, Timestamp};
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// First message of a client to a server.
+    /// First message of a client to a server. Its bytes are the same in all versions, so that each
+    /// side learns of the version of the other.
     Hello {
         /// [`crate::PROTOCOL_VERSION`] of the sender.
         version: u16,
         /// Name of the client.
         key: ClientKey,
-        /// True for a further connection of a client that has said hello on another: it does not
-        /// count as a client, and has no part in groups.
-        is_further: bool,
     },
     /// Request of a client to a server.
     Request {
@@ -44,6 +42,14 @@ pub enum Message {
     CacheAnswer(CacheAnswer),
     /// Line of a client's cache, to another client.
     SentLine(SentLine),
+    /// First message of a further connection of a client, for its reads and writes. The client has
+    /// said hello on another.
+    HelloAgain {
+        /// [`crate::PROTOCOL_VERSION`] of the sender.
+        version: u16,
+        /// Name of the client.
+        key: ClientKey,
+    },
 }
 
 /// Reply of a server.

@@ -70,7 +70,7 @@ fn the_corpus_is_of_today() {
 /// Returns a message of each kind, with the name of its file in the corpus.
 fn some_messages() -> Vec<(&'static str, Message)> {
     let id = RequestId(7);
-    let hello = Message::Hello { version: PROTOCOL_VERSION, key: ClientKey(1), is_further: false };
+    let hello = Message::Hello { version: PROTOCOL_VERSION, key: ClientKey(1) };
     let mut messages = vec![("hello", hello)];
     for (name, request) in some_requests().into_iter().chain(transfer_requests()) {
         messages.push((name, Message::Request { id, request }));

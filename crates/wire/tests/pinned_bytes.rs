@@ -135,8 +135,7 @@ pinned!(entry_kind: EntryKind {
 });
 
 pinned!(message: Message {
-    Message::Hello { .. }, Message::Hello { version: 10, key: ClientKey(300), is_further: true },
-        "00 | 0a ac 02 01";
+    Message::Hello { .. }, Message::Hello { version: 10, key: ClientKey(300) }, "00 | 0a ac 02";
     Message::Request { .. }, Message::Request { id: ID, request: ServerRequest::Stop.into() },
         "01 | 07 61";
     Message::Reply { .. }, Message::Reply { id: ID, result: Err(Fault::Cancelled) },
@@ -150,6 +149,8 @@ pinned!(message: Message {
     Message::SentLine(_),
         Message::SentLine(SentLine::Evicted { ticket: 5, number: 3, line: LINE }),
         "06 | 01 05 03 09 01";
+    Message::HelloAgain { .. }, Message::HelloAgain { version: 10, key: ClientKey(300) },
+        "07 | 0a ac 02";
 });
 
 pinned!(transfer_name: TransferName {

@@ -236,6 +236,8 @@ static int start_empty(transfer_t *transfer)
     return code;
 }
 
+static int start_contiguous(transfer_t *transfer, uint64_t offset);
+
 /* Carries out an independent transfer of contiguous bytes of the file. */
 static int transfer_contiguous(transfer_t *transfer, uint64_t offset)
 {
@@ -243,10 +245,15 @@ static int transfer_contiguous(transfer_t *transfer, uint64_t offset)
     void *memory = transfer->packed ? transfer->packed : transfer->access.buffer;
     int64_t moved = is_write(transfer) ? unisono_pwrite(file, memory, transfer->bytes, offset)
                                        : unisono_pread(file, memory, transfer->bytes, offset);
-    if (moved < 0)
-        return failure(transfer);
-    transfer->moved = (uint64_t)moved;
-    return MPI_SUCCESS;
+    if (moved >= 0) {
+        transfer->moved = (uint64_t)moved;
+        return MPI_SUCCESS;
+    }
+    /* A file that others truncate: take_result tries again. */
+    const unisono_error_t *error = unisono_last_error();
+    if (error && error->kind == UNISONO_ERR_PAST_END)
+        return start_contiguous(transfer, offset);
+    return failure(transfer);
 }
 
 /* Starts an independent transfer of contiguous bytes of the file. */

@@ -5,29 +5,35 @@
 //! ([`BlockingConnection`]): it wakes the server, and the server wakes it.
 //!
 //! Invariants:
-//! - A call that fails here in any way is made again by way of the I/O thread, which reports its
-//!   errors. Exception: a write without an answer, of a server that is given up. It may still be
-//!   carried out, so it is an error and is not made again.
-//! - Who waits looks after the server as often as the watch of the client does.
+//! - A call that fails is made again by the I/O thread, which reports its errors, unless a server
+//!   may still carry it out: then it is an error. A server that closes a connection, or refuses a
+//!   call, does not carry it out any more.
+//! - A waiting call checks its server as often as the watch of the client does.
+//! - No call succeeds at a server that has left for the client.
 
 use super::blocking_slots::Slot;
 use super::connection::Connection;
+use filesystem::Fault;
 use futures_util::future::{Either, select};
 use interface::UserError;
+use std::io;
 use std::pin::pin;
 use units::{ByteRange, Duration, Run, ServerId};
-use wire::{ClientKey, FileRecord, Frequent, Message, ReadRequest, RequestId, WriteRequest};
-use world::{Address, Clock, Randomness};
+use wire::{FileRecord, Frequent, ReadRequest, RequestId, WriteRequest};
+use world::{Address, Clock};
 use world_real::BlockingConnection;
 
+/// Largest blocking read or write that the calling thread makes by itself, in bytes.
+pub const BLOCKING_BYTES_MAX: u64 = BlockingConnection::BODY_BYTES_MAX as u64;
+
 /// Number of calls to a server after which a connection for them is made.
-const CALLS_BEFORE: u32 = 4;
+const CALLS_BEFORE_CONNECTION: u32 = 4;
 
 /// Number of failures after which no further connection to a server is made.
 const FAILURES_MAX: u32 = 4;
 
-/// Number of looks after a server in a time-out.
-const LOOKS: u32 = 8;
+/// Number of checks of a server in a time-out.
+const CHECKS: u32 = 8;
 
 /// Longest wait for a new connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_ms(500);
@@ -39,7 +45,7 @@ enum Bytes<'a> {
 }
 
 impl Connection {
-    /// Reads bytes that the file of `record` has. False if the call must go the usual way.
+    /// Reads bytes that the file of `record` has. False if the I/O thread must make the call.
     ///
     /// # Errors
     /// A server that has stopped.
@@ -52,7 +58,7 @@ impl Connection {
         self.transfer_blocking(record, Bytes::Read(into), offset)
     }
 
-    /// Writes bytes that the file of `record` has. False if the call must go the usual way.
+    /// Writes bytes that the file of `record` has. False if the I/O thread must make the call.
     ///
     /// # Errors
     /// A server that has stopped.
@@ -72,7 +78,7 @@ impl Connection {
         offset: u64,
     ) -> Result<bool, UserError> {
         let range = ByteRange::checked_at(offset, bytes.length() as u64);
-        let is_small = (1..BlockingConnection::BODY_BYTES_MAX).contains(&bytes.length());
+        let is_small = (1..=BlockingConnection::BODY_BYTES_MAX).contains(&bytes.length());
         let Some(range) = range.filter(|range| is_small && range.end <= record.bytes) else {
             return Ok(false);
         };
@@ -82,7 +88,9 @@ impl Connection {
             return Ok(false);
         }
         let server = record.server_of(blocks.start);
-        let Some((address, mut slot)) = self.0.blocking.take(server.0 as usize) else {
+        let slots = &self.0.blocking;
+        let Some((address, mut slot)) = slots.try_lock(server).filter(|_| !slots.has_left(server))
+        else {
             return Ok(false);
         };
         let Some(mut connection) = self.take_connection(&mut slot, address) else {
@@ -95,9 +103,9 @@ impl Connection {
         let request = bytes.request(id, record, blocks.start, place, &connection);
         let mut given_up = None;
         let (verb, name) = (bytes.verb(), &record.name);
+        let what = || format!("cannot {verb} {} bytes at {offset} of {name:?}", range.length());
         let mut goes_on = || {
-            let what = format!("cannot {verb} {} bytes at {offset} of {name:?}", range.length());
-            given_up = self.check_server(server, what).err();
+            given_up = self.check_server(server, what()).err();
             given_up.is_none()
         };
         let mut room = [0; wire::FREQUENT_BYTES_MAX];
@@ -107,10 +115,15 @@ impl Connection {
             sent.and_then(|()| connection.receive(&mut slot.header, bytes.room(), &mut goes_on));
         match (received, given_up) {
             (Err(_), Some(error)) => Err(error),
-            (Err(_), None) => {
+            (Err(error), None) => {
                 slot.failures += 1;
-                Ok(false)
+                if !bytes.is_write() || is_closed(&error) {
+                    return Ok(false);
+                }
+                let fault = Fault::ServerLeft { server, cause: error.to_string() };
+                Err(UserError::of_fault(&what(), &fault))
             }
+            (Ok(_), _) if slots.has_left(server) => Ok(false),
             (Ok(length), _) => {
                 slot.connection = Some(connection);
                 let is_done = Frequent::decode(&slot.header) == Some(Frequent::Done(id));
@@ -124,30 +137,34 @@ impl Connection {
         if slot.connection.is_some() {
             return slot.connection.take();
         }
-        slot.missed = slot.missed.saturating_add(1);
-        if slot.missed <= CALLS_BEFORE || slot.failures >= FAILURES_MAX {
+        slot.calls_without_connection = slot.calls_without_connection.saturating_add(1);
+        if slot.calls_without_connection <= CALLS_BEFORE_CONNECTION || slot.failures >= FAILURES_MAX
+        {
             return None;
         }
-        slot.missed = 0;
-        let connected = self.connect_blocking(address.clone());
+        slot.calls_without_connection = 0;
+        let connected = match self.0.blocking.may_make() {
+            true => self.connect_blocking(address.clone()),
+            false => None,
+        };
         slot.failures += u32::from(connected.is_none());
         connected
     }
 
     fn connect_blocking(&self, address: Address) -> Option<BlockingConnection> {
-        let pause = self.options().timeout / LOOKS;
+        let pause = self.options().timeout / CHECKS;
         let connected = self.run(String::new, async move |shared| {
             let world = shared.client.world();
-            let key = ClientKey(world.random());
             let connecting = pin!(world.connect_blocking(&address, pause));
             match select(connecting, pin!(world.sleep(CONNECT_TIMEOUT))).await {
-                Either::Left((Ok(connection), _)) => Ok(Some((connection, key))),
+                Either::Left((Ok(connection), _)) => {
+                    let hello: Vec<u8> = wire::encode(&shared.client.hello_again());
+                    Ok(Some((connection, hello)))
+                }
                 Either::Left((Err(_), _)) | Either::Right(_) => Ok(None),
             }
         });
-        let (mut connection, key) = connected.ok().flatten()?;
-        let hello = Message::Hello { version: wire::PROTOCOL_VERSION, key, is_further: true };
-        let hello: Vec<u8> = wire::encode(&hello);
+        let (mut connection, hello) = connected.ok().flatten()?;
         connection.send(&hello, None, &mut || false).ok()?;
         Some(connection)
     }
@@ -168,6 +185,10 @@ impl Bytes<'_> {
             Self::Read(into) => into.len(),
             Self::Write(from) => from.len(),
         }
+    }
+
+    fn is_write(&self) -> bool {
+        matches!(self, Self::Write(_))
     }
 
     fn verb(&self) -> &'static str {
@@ -219,4 +240,10 @@ impl Bytes<'_> {
             Self::Write(_) => 0,
         }
     }
+}
+
+/// True when the peer has closed a connection.
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe)
 }

@@ -38,7 +38,7 @@ pub(super) struct Inner {
     local: Option<Arc<OnThread<Local>>>,
     pool_bytes: u64,
     pub(super) servers: u32,
-    pub(super) blocking: BlockingSlots,
+    pub(super) blocking: Arc<BlockingSlots>,
 }
 
 /// State of a connection on the I/O thread.
@@ -107,7 +107,7 @@ impl Connection {
         let node = instance.client_node(&file.servers)?;
         let servers = file.servers.len() as u32;
         let addresses = file.servers.iter().map(|server| Address(server.address.clone()));
-        let blocking = BlockingSlots::new(addresses);
+        let blocking = Arc::new(BlockingSlots::new(addresses));
         if let Some(host) = &options.peer_host {
             check_host(host)?;
         }
@@ -209,12 +209,17 @@ impl Connection {
         F: Future<Output = Result<T, Fault>> + 'static,
     {
         let (sender, answer) = oneshot::channel();
-        let local = self.local();
+        let (local, blocking) = (self.local(), Arc::clone(&self.0.blocking));
         let job = Box::new(move || {
             let work = work(Rc::clone(&local.get().shared));
             local.get().operations.spawn(async move {
                 // All that the work holds, memory of the caller too, is dropped before the answer.
                 let outcome = work.await;
+                if let Err(Fault::ServerLeft { server, .. } | Fault::ServerStalled { server, .. }) =
+                    &outcome
+                {
+                    blocking.server_left(*server);
+                }
                 let _ = sender.send(outcome.map_err(|fault| UserError::of_fault(&what(), &fault)));
                 Ok(())
             });

@@ -16,7 +16,7 @@ use world_real::EventLoop;
 /// Work for the I/O thread; it must not block.
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
-/// The thread that talks to the servers.
+/// The thread that talks to the servers for all calls but small ones that wait.
 pub(super) struct IoThread {
     /// There until the thread may end.
     jobs: Option<UnboundedSender<Job>>,

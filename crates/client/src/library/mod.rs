@@ -2,11 +2,13 @@
 //!
 //! One thread of the process, the I/O thread, talks to the servers for all connections; it sleeps
 //! when nothing is under way. Calls hand their work to it and wait, or get an [`Operation`] to wait
-//! for later; transfers make progress while the program computes.
+//! for later; transfers make progress while the program computes. Small reads and writes that wait
+//! are an exception: the calling thread talks to the server.
 //!
 //! *Invariants:*
 //! - Every type here may be used and dropped by any thread.
-//! - Servers never write memory of the program. The I/O thread does, until the call has ended.
+//! - Servers never write memory of the program. The I/O thread or the calling thread does, until
+//!   the call has ended.
 //! - Nothing waits for ever: for members of a group, and for servers, there is a time-out.
 
 mod blocking;
@@ -27,6 +29,7 @@ mod plain;
 mod range_lock;
 mod user_memory;
 
+pub use blocking::BLOCKING_BYTES_MAX;
 pub use buffer::Buffer;
 pub use connection::Connection;
 pub use file::{File, Page};

@@ -15,7 +15,7 @@ use std::pin::pin;
 use std::rc::{Rc, Weak};
 use tracing::debug;
 use units::{Duration, PeerId, ServerId};
-use wire::{ClientKey, Fault, Frequent, Message, Reply};
+use wire::{ClientKey, Fault, Frequent, Message, PROTOCOL_VERSION, Reply};
 use world::{Address, Incoming, Scope, World};
 
 /// A client of the servers of an instance. Clones are handles to the same client. Dropping the last
@@ -148,6 +148,11 @@ impl<W: World> Client<W> {
     /// Returns the world of this client.
     pub fn world(&self) -> &W {
         &self.0.world
+    }
+
+    /// First message of a further connection of this client to a server, for reads and writes.
+    pub fn hello_again(&self) -> Message {
+        Message::HelloAgain { version: PROTOCOL_VERSION, key: self.0.key }
     }
 
     /// Number of servers.

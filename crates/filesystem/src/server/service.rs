@@ -102,9 +102,14 @@ impl<W: World> Server<W> {
             Some(Frequent::Write(id, write)) => self.begin_write((from, id), write, body),
             Some(Frequent::Done(_)) => false,
             None => match wire::decode(header) {
-                Ok(Message::Hello { version, key, is_further }) => {
-                    self.greet(from, Session::new(self.world().clone(), key, version, is_further))
+                Ok(Message::Hello { version, key }) => {
+                    self.greet(from, Session::new(self.world().clone(), key, version))
                 }
+                Ok(Message::HelloAgain { version, key }) => {
+                    let session = Session::new(self.world().clone(), key, version);
+                    self.clients().greet_again(from, session)
+                }
+                Ok(Message::Request { .. }) if self.clients().is_further(from) => false,
                 Ok(Message::Request { id, request }) => {
                     self.begin_request((from, id), header.len() as u64, request, body)
                 }
@@ -219,6 +224,10 @@ impl<W: World> Server<W> {
             // Ends the client's active requests.
             drop(session);
             self.end_client_cache(peer);
+            for further in self.clients().further_of(peer) {
+                self.world().disconnect(further);
+                self.forget(further);
+            }
             for (call, fault) in self.groups().peer_left(peer) {
                 self.active_transfers().abort(TransferKey::Call(call), fault);
             }

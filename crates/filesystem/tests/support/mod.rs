@@ -554,8 +554,7 @@ impl Start<Bytes> {
     pub(crate) async fn write_raw(&self, file: &FileRecord, block: u64, offset: u64, bytes: &[u8]) {
         let peer = self.world.connect(&self.servers[0]).await.unwrap();
         let key = wire::ClientKey(self.world.random());
-        let hello =
-            wire::Message::Hello { version: wire::PROTOCOL_VERSION, key, is_further: false };
+        let hello = wire::Message::Hello { version: wire::PROTOCOL_VERSION, key };
         self.world.send(peer, world::Message::new(wire::encode(&hello))).await.unwrap();
         let open = wire::FileRequest::Open(file.clone());
         let write = wire::WriteRequest { file: file.file, block, offset };

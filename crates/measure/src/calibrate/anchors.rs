@@ -6,6 +6,7 @@ use client::{Buffer, CollectiveOptions, Connection, File, Group, Instance};
 use filesystem::collective::Strategy;
 use interface::{ExitCode, UserError};
 use policy::{Buffering, Direction, Level, Nested, OwnPart};
+use std::io::{IoSlice, IoSliceMut};
 use std::time::Instant;
 use units::{KIB, MIB};
 
@@ -36,11 +37,11 @@ impl Used {
 pub(super) enum Operation {
     /// A request whose answer the server knows.
     Nothing,
-    /// Reads of a cached block: 512 bytes and 7.5 KiB.
+    /// Reads of a cached block by the I/O thread: 512 bytes and 7.5 KiB.
     SmallRead(usize),
     /// Reads of 512 bytes of a cached block, [`BURST`] at the same time.
     Burst,
-    /// Writes to a cached block: 4 KiB and 64 KiB.
+    /// Writes to a cached block by the I/O thread: 4 KiB and 64 KiB.
     SmallWrite(usize),
     /// A collective call of one member with 8 bytes.
     Tiny(Direction),
@@ -239,7 +240,8 @@ impl Bench {
             Operation::Nothing => return large.size().map(|_| ()),
             Operation::SmallRead(size) => {
                 let place = &mut stage.memory[..READ_BYTES[size] as usize];
-                return large.read_at(place, 0).map(|_| ());
+                let place = &mut [IoSliceMut::new(place)];
+                return large.read_vectored_at(place, 0).map(|_| ());
             }
             Operation::Burst => {
                 let buffers = std::mem::take(&mut stage.buffers).into_iter();
@@ -249,7 +251,8 @@ impl Bench {
                 return Ok(());
             }
             Operation::SmallWrite(size) => {
-                return large.write_at(&stage.memory[..SMALL_BYTES[size] as usize], 0);
+                let place = &stage.memory[..SMALL_BYTES[size] as usize];
+                return large.write_vectored_at(&[IoSlice::new(place)], 0);
             }
             Operation::Tiny(direction) => {
                 (DiskDirected, direction, large, OwnPart::contiguous(0, 8))

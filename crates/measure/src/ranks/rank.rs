@@ -209,14 +209,26 @@ impl Rank for RealRank {
         if let Some(checks) = self.checks.clone() {
             return async move { checks.transfer(options, &transfer) }.boxed_local();
         }
-        let Transfer { direction, is_collective, part, .. } = transfer;
-        let (bytes, memories) = (self.memory(part.memory_bytes()), Rc::clone(&self.memories));
+        let Transfer { direction, is_collective, is_blocking, part, .. } = transfer;
+        let (mut bytes, memories) = (self.memory(part.memory_bytes()), Rc::clone(&self.memories));
         let extent = part.file_extent();
         let moving: LocalBoxFuture<'static, Result<Vec<u8>, UserError>> = match extent {
             _ if is_collective => {
                 file.group.start_vector(direction, options, &file.file, part, bytes).boxed_local()
             }
             None => std::future::ready(Ok(bytes)).boxed_local(),
+            // As the program, which does nothing else meanwhile.
+            Some(extent)
+                if is_blocking
+                    && extent.length() <= client::BLOCKING_BYTES_MAX
+                    && extent.length() == OwnPart::bytes(&part) =>
+            {
+                let moved = match direction {
+                    Direction::Read => file.file.read_at(&mut bytes, extent.start).map(|_| ()),
+                    Direction::Write => file.file.write_at(&bytes, extent.start),
+                };
+                std::future::ready(moved.map(|()| bytes)).boxed_local()
+            }
             Some(extent) if extent.length() == OwnPart::bytes(&part) => match direction {
                 Direction::Read => file.file.start_read_vector(bytes, extent.start).boxed_local(),
                 Direction::Write => file.file.start_write_vector(bytes, extent.start).boxed_local(),

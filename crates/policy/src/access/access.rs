@@ -2,7 +2,8 @@
 //!
 //! Invariants of a valid access:
 //! - All bytes lie inside the file.
-//! - The bytes of one client never overlap, neither in the file nor in its memory.
+//! - The bytes of one client do not overlap, neither in the file nor in its memory, but in a union
+//!   of nests ([`OwnPart`]).
 //! - No answer costs more time than its length. Exception: to find the owners of a range, an
 //!   [`Access::Parts`] looks at every client once.
 

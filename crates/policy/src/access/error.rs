@@ -1,7 +1,7 @@
 //! Reasons for which an access is refused.
 
 use super::dimension::Dimension;
-use super::limits::{BYTES_MAX, CLIENTS_MAX, DIMENSIONS_MAX, LEVELS_MAX, LIST_ENTRIES_MAX};
+use super::limits::{BYTES_MAX, CLIENTS_MAX, DIMENSIONS_MAX, LEVELS_MAX};
 use thiserror::Error;
 use units::ClientId;
 
@@ -104,10 +104,12 @@ pub enum AccessError {
         levels: usize,
     },
     /// A list is too long.
-    #[error("the lists have {entries} entries: use at most {LIST_ENTRIES_MAX}")]
+    #[error("a part has {entries} entries: use at most {most}")]
     Entries {
-        /// Number of entries of all clients.
+        /// Number of entries.
         entries: usize,
+        /// Largest number of them.
+        most: usize,
     },
     /// A list entry has no bytes.
     #[error("entry {entry} of {client} has 0 bytes: leave it out")]

@@ -15,5 +15,5 @@ pub const DIMENSIONS_MAX: usize = 16;
 /// Largest number of levels of a nested access.
 pub const LEVELS_MAX: usize = 16;
 
-/// Largest number of list entries of all clients of one access together.
+/// Largest number of entries of the list of one client.
 pub const LIST_ENTRIES_MAX: usize = 1 << 20;

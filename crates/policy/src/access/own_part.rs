@@ -66,7 +66,7 @@ impl OwnPart {
     pub fn validate(&self, client: ClientId, file_bytes: u64) -> Result<(), AccessError> {
         match self {
             Self::Nested(nests) if nests.len() > NESTS_MAX => {
-                Err(AccessError::Entries { entries: nests.len() })
+                Err(AccessError::Entries { entries: nests.len(), most: NESTS_MAX })
             }
             Self::Nested(nests) => {
                 nests.iter().try_for_each(|nest| nest.validate(client, file_bytes))?;
@@ -90,7 +90,7 @@ impl OwnPart {
                 }
             }
             Self::List(entries) if entries.len() > LIST_ENTRIES_MAX => {
-                Err(AccessError::Entries { entries: entries.len() })
+                Err(AccessError::Entries { entries: entries.len(), most: LIST_ENTRIES_MAX })
             }
             Self::List(entries) => list::validate(client, entries, file_bytes),
         }

@@ -193,6 +193,17 @@ async fn reach<P: Kind>(
     Ok(record)
 }
 
+/// True for the part of a blocking call that the client library makes without its I/O thread: some
+/// bytes of one block.
+fn is_small(part: &OwnPart, file: &FileRecord) -> bool {
+    let Some(extent) = part.file_extent() else { return false };
+    let blocks = file.stripe.blocks_in(extent);
+    extent.length() <= POOLED_BYTES_MAX
+        && part.bytes() == extent.length()
+        && blocks.end - blocks.start == 1
+        && extent.end <= file.bytes
+}
+
 /// Moves the part of a rank by itself; through its cache if `is_cached`.
 async fn move_alone<P: Kind>(
     client: Client<SimulatedWorld<P>>,
@@ -283,13 +294,16 @@ impl<P: Kind> Rank for JobRank<P> {
     }
 
     fn transfer(&self, file: &JobFile<P>, transfer: Transfer) -> Call {
-        let Transfer { direction, is_collective, part, .. } = transfer;
+        let Transfer { direction, is_collective, is_blocking, part, .. } = transfer;
         let (client, known) = (self.client.clone(), Rc::clone(&file.record));
         let (costs, hand_over) = (self.scenario.machine.costs, self.scenario.machine.call);
         if !is_collective {
             let (pool, is_cached) = (self.pool.clone(), self.uses_caches());
+            let is_made_by_caller = is_blocking && is_small(&part, &known.borrow());
             return async move {
-                client.world().compute(hand_over).await;
+                if !is_made_by_caller {
+                    client.world().compute(hand_over).await;
+                }
                 move_alone(client, pool, known, (direction, is_cached), part).await
             }
             .boxed_local();

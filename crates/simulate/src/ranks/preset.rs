@@ -365,7 +365,7 @@ impl<P: Verify> Rank for PresetRank<P> {
     }
 
     fn transfer(&self, file: &PresetFile, transfer: program::Transfer) -> Call {
-        let program::Transfer { direction, is_collective, part, rule } = transfer;
+        let program::Transfer { direction, is_collective, part, rule, .. } = transfer;
         let record = file.record.borrow().clone();
         let strategy = match &self.preparation {
             Preparation::Transfer { .. } => Some(self.scenario.strategy),

@@ -116,6 +116,6 @@ pub(crate) async fn say_hello<W: World>(
     peer: PeerId,
     key: ClientKey,
 ) -> Result<(), NetworkError> {
-    let hello = wire::encode(&Message::Hello { version: PROTOCOL_VERSION, key, is_further: false });
+    let hello = wire::encode(&Message::Hello { version: PROTOCOL_VERSION, key });
     world.send(peer, world::Message::new(hello)).await
 }

@@ -1,6 +1,8 @@
 //! Clients of a server: those that are connected, and those that have departed.
 //!
-//! Invariant: a key names at most one connection, and none again after its client has departed.
+//! Invariants:
+//! - A key names at most one first connection, and none again after its client has departed.
+//! - Further connections of a client end with its first one. They serve reads and writes only.
 
 use super::departed_keys::DepartedKeys;
 use super::probes::{BoundedWait, Probe, Probes};
@@ -13,11 +15,16 @@ use units::PeerId;
 use wire::ClientKey;
 use world::World;
 
+/// Maximum number of further connections of one client.
+const FURTHER_MAX: usize = 4;
+
 /// Clients of one server.
 pub(crate) struct Clients<W: World> {
     sessions: RefCell<Table<PeerId, Box<Session<W>>>>,
     /// Connection of each client, by its key.
     peers: RefCell<BTreeMap<ClientKey, PeerId>>,
+    /// First connection of the client of each further one.
+    further: RefCell<BTreeMap<PeerId, PeerId>>,
     departed: DepartedKeys,
     /// Notified when a client has sent its greeting.
     greeted: Signal,
@@ -30,6 +37,7 @@ impl<W: World> Default for Clients<W> {
         Self {
             sessions: RefCell::default(),
             peers: RefCell::default(),
+            further: RefCell::default(),
             departed: DepartedKeys::default(),
             greeted: Signal::default(),
             probes: Probes::default(),
@@ -52,9 +60,39 @@ impl<W: World> Clients<W> {
         true
     }
 
-    /// Removes the session of a client that departs. Its active requests end when it is dropped.
+    /// Opens the session of a further connection of a client. False when the client has no first
+    /// one, or too many.
+    pub(crate) fn greet_again(&self, peer: PeerId, session: Session<W>) -> bool {
+        let Some(first) = self.peer_of(session.key()) else { return false };
+        let is_full = self.further_of(first).count() >= FURTHER_MAX;
+        let mut sessions = self.sessions.borrow_mut();
+        if is_full || sessions.contains(peer) {
+            return false;
+        }
+        sessions.insert(peer, Box::new(session));
+        self.further.borrow_mut().insert(peer, first);
+        true
+    }
+
+    /// Returns the further connections of the client with this first one.
+    pub(crate) fn further_of(&self, first: PeerId) -> impl Iterator<Item = PeerId> + use<W> {
+        let further = self.further.borrow();
+        let of_client = further.iter().filter(|(_, one)| **one == first);
+        of_client.map(|(peer, _)| *peer).collect::<Vec<_>>().into_iter()
+    }
+
+    /// True for a further connection of a client.
+    pub(crate) fn is_further(&self, peer: PeerId) -> bool {
+        self.further.borrow().contains_key(&peer)
+    }
+
+    /// Removes the session of a client that departs, or of a further connection. Its active
+    /// requests end when it is dropped.
     pub(crate) fn depart(&self, peer: PeerId) -> Option<Box<Session<W>>> {
         let session = self.sessions.borrow_mut().remove(peer)?;
+        if self.further.borrow_mut().remove(&peer).is_some() {
+            return Some(session);
+        }
         self.peers.borrow_mut().remove(&session.key());
         self.departed.add(session.key());
         Some(session)
@@ -78,8 +116,7 @@ impl<W: World> Clients<W> {
 
     /// Number of connected clients.
     pub(crate) fn count(&self) -> usize {
-        let sessions = self.sessions.borrow();
-        sessions.iter().filter(|(_, session)| !session.is_further()).count()
+        self.peers.borrow().len()
     }
 
     /// Returns the connection of the client with this key.
@@ -102,9 +139,11 @@ impl<W: World> Clients<W> {
         self.session(peer).map(|session| session.bounded_wait())
     }
 
-    /// Tells if a client has a request that may wait without a time-out of its own.
+    /// Tells if a client has a request that may wait without a time-out of its own, on any of its
+    /// connections.
     pub(crate) fn waits_unbounded(&self, peer: PeerId) -> bool {
-        self.session(peer).is_some_and(|session| session.waits_unbounded())
+        let mut all = std::iter::once(peer).chain(self.further_of(peer));
+        all.any(|peer| self.session(peer).is_some_and(|session| session.unbounded_waits() > 0))
     }
 
     /// Begins to ping a client, unless it is being pinged already.

@@ -16,8 +16,6 @@ pub(crate) struct Session<W: World> {
     key: ClientKey,
     /// Protocol version of the client.
     version: u16,
-    /// True for a further connection of a client.
-    is_further: bool,
     /// Files that the client has open.
     open: ClientFiles,
     /// Number of active requests whose waits have time-outs of their own.
@@ -27,11 +25,10 @@ pub(crate) struct Session<W: World> {
 }
 
 impl<W: World> Session<W> {
-    pub(crate) fn new(world: W, key: ClientKey, version: u16, is_further: bool) -> Self {
+    pub(crate) fn new(world: W, key: ClientKey, version: u16) -> Self {
         Self {
             key,
             version,
-            is_further,
             open: ClientFiles::default(),
             bounded_waits: Rc::default(),
             scope: Scope::new(world),
@@ -41,11 +38,6 @@ impl<W: World> Session<W> {
     /// Key of the client.
     pub(crate) fn key(&self) -> ClientKey {
         self.key
-    }
-
-    /// True for a further connection of a client.
-    pub(super) fn is_further(&self) -> bool {
-        self.is_further
     }
 
     /// Files that the client has open.
@@ -71,13 +63,13 @@ impl<W: World> Session<W> {
         &self.scope
     }
 
+    /// Number of active requests that may wait without a time-out of their own.
+    pub(super) fn unbounded_waits(&self) -> usize {
+        self.scope.running().saturating_sub(self.bounded_waits.get())
+    }
+
     /// Counts an active request as one whose wait has a time-out of its own.
     pub(super) fn bounded_wait(&self) -> BoundedWait {
         BoundedWait::begin(&self.bounded_waits)
-    }
-
-    /// Tells if a request may wait without a time-out of its own.
-    pub(super) fn waits_unbounded(&self) -> bool {
-        self.scope.running() > self.bounded_waits.get()
     }
 }
