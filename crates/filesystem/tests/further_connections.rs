@@ -1,5 +1,5 @@
 //! Proves: a further connection of a client serves reads and writes and nothing else, ends with the
-//! first one, and a waiting request on it is a reason to ping whoever the server waits for.
+//! first one.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,7 +19,7 @@ type World = SimulatedWorld<Bytes>;
 
 const FILE: FileId = FileId(1);
 
-/// What comes from one peer.
+/// A message or the departure of one peer.
 #[derive(PartialEq, Debug)]
 enum Heard {
     Reply(PeerId, Reply),

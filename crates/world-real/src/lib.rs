@@ -104,8 +104,8 @@ impl RealWorld {
         Ok(Self { shared: Rc::new(shared) })
     }
 
-    /// Connects to another node for one thread that waits for each answer, and that looks after
-    /// each `pause` whether it goes on waiting. The caller says hello.
+    /// Connects to another node for one thread that waits for each answer. Its waits ask after each
+    /// `pause` whether they go on. The caller says hello.
     ///
     /// # Errors
     /// As [`Network::connect`].

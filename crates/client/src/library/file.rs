@@ -178,7 +178,8 @@ impl File {
         self.start_read_memories(vec![memory], offset)
     }
 
-    /// Begins a [`File::write_at`] from memory of the caller.
+    /// Begins a [`File::write_at`] from memory of the caller. Other calls that are made before it
+    /// has ended may come before or after it.
     pub fn start_write_memory(&self, memory: RawMemory, offset: u64) -> Operation<()> {
         self.start_write_memories(vec![memory], offset)
     }

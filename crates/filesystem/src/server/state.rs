@@ -156,7 +156,7 @@ impl<W: World> Server<W> {
         &self.collectives
     }
 
-    /// Whether the server is to end.
+    /// Request to end the server.
     pub(crate) fn stop(&self) -> &Stop {
         &self.stop
     }

@@ -108,9 +108,9 @@ struct Process {
 
 /// Programs that the rank carries out.
 enum Programs {
-    /// That of a trace.
+    /// Program of a trace.
     Replay(Program),
-    /// Those of cases, by a group of this name and size, which is formed with the first case.
+    /// Programs of cases, by a group of this name and size, which is formed with the first case.
     Bench { name: String, clients: u32, group: Option<Group> },
 }
 

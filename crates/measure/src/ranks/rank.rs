@@ -43,11 +43,11 @@ pub(super) struct RealRank {
 /// Files that the program makes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NewFiles {
-    /// They are empty, also those that exist.
+    /// Empty files, also where they exist.
     Empty,
-    /// They have this size, and must not exist.
+    /// Files of this size, which must not exist.
     OfBytes(u64),
-    /// They exist, and keep their data.
+    /// Files that exist, and keep their data.
     Existing,
 }
 

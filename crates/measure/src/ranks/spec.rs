@@ -20,7 +20,7 @@ pub(crate) struct RankSpec {
 /// Programs that a rank carries out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Work {
-    /// That of a trace. Ranks send messages over sockets.
+    /// Program of a trace. Ranks send messages over sockets.
     Trace {
         trace: PathBuf,
         /// Directory of the sockets.
@@ -28,7 +28,7 @@ pub(crate) enum Work {
         strategy: String,
         outstanding_per_disk: u32,
     },
-    /// Those of cases that are ordered. Ranks meet at the servers, as one group for all cases.
+    /// Programs of cases that are ordered. Ranks meet at the servers, as one group for all cases.
     Cases {
         group: u64,
         clients: u32,

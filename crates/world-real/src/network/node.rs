@@ -92,8 +92,8 @@ impl Node {
         self.connect_by(to, shake).await
     }
 
-    /// Connects to another node for one thread that waits for its answers, and that looks after
-    /// each `pause` whether it goes on waiting.
+    /// Connects to another node for one thread that waits for its answers. Its waits ask after each
+    /// `pause` whether they go on.
     pub(crate) async fn connect_blocking(
         &self,
         to: &Address,

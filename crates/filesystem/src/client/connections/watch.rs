@@ -41,8 +41,8 @@ impl<W: World> Client<W> {
         });
     }
 
-    /// Finds out if a server lives, for a caller that waits for its answer over another connection,
-    /// and has it look after the clients for which it may wait itself.
+    /// Pings a server, for a caller that waits for its answer over another connection, and has it
+    /// ping the clients for which it may wait itself.
     ///
     /// # Errors
     /// [`Fault::ServerStalled`] when it stays silent for half of `timeout`, [`Fault::ServerLeft`]
