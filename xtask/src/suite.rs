@@ -65,6 +65,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> bool {
     let complaint = tally.complaint(exited_well);
     if let Some((cause, help)) = complaint {
         eprintln!("error: the tests did not pass\ncause: {cause}\nhelp:  {help}");
+        failures.output.iter().for_each(|line| eprintln!("{line}"));
         failures.commands().iter().for_each(|command| eprintln!("repeat it with: {command}"));
     }
     println!("unisono: {} passed, {} failed", tally.passed, tally.failed);
@@ -172,12 +173,30 @@ struct Failures {
     tests: Vec<String>,
     /// Options by which cargo selects the programs that they are in.
     targets: Vec<String>,
+    /// What they printed, the first lines of each.
+    output: Vec<String>,
+    /// Lines of the present test that are kept.
+    lines_left: usize,
 }
 
+/// Number of lines of a failed test that are printed again at the end of a run, where a reader of
+/// its last lines sees them.
+const LINES_REPEATED: usize = 40;
+
 impl Failures {
-    /// Adds what a line says: `test name ... FAILED`, and at the end of cargo's output
-    /// ``    `-p cli --test together` ``.
+    /// Adds what a line says: `test name ... FAILED`, after the tests of a program
+    /// `---- name stdout ----` and what a failed test printed, up to `failures:`, and at the end of
+    /// cargo's output ``    `-p cli --test together` ``.
     fn add_line(&mut self, line: &str) {
+        if line.starts_with("---- ") && line.ends_with(" stdout ----") {
+            self.lines_left = LINES_REPEATED;
+        } else if line == "failures:" {
+            self.lines_left = 0;
+        }
+        if self.lines_left > 0 {
+            self.lines_left -= 1;
+            self.output.push(line.to_owned());
+        }
         let test = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"));
         self.tests.extend(test.map(str::to_owned));
         let target = line.strip_prefix("    `-p ").and_then(|rest| rest.strip_suffix('`'));
@@ -222,7 +241,7 @@ impl Tally {
     /// passed.
     fn complaint(self, exited_well: bool) -> Option<(&'static str, &'static str)> {
         if self.failed > 0 {
-            Some(("a test failed", "see its output above, under `failures:`"))
+            Some(("a test failed", "see what it printed, here or in full under `failures:` above"))
         } else if self.hung {
             Some((
                 "a test hung: nothing was printed for five minutes",
@@ -262,10 +281,19 @@ mod tests {
         let output = "\
             test run::files_are_kept ... ok\n\
             test run::it_ends ... FAILED\n\
+            failures:\n\
+            ---- run::it_ends stdout ----\n\
+            it does not end\n\
+            failures:\n    run::it_ends\n\
             error: 1 target failed:\n    `-p cli --test together`\n";
         output.lines().for_each(|line| failures.add_line(line));
         let expected = "cargo test --profile checked -p cli --test together -- run::it_ends";
         assert_eq!(failures.commands(), [expected]);
+        assert_eq!(failures.output, ["---- run::it_ends stdout ----", "it does not end"]);
+        let long = "more\n".repeat(2 * LINES_REPEATED);
+        let again = format!("---- run::it_is_long stdout ----\n{long}failures:\n");
+        again.lines().for_each(|line| failures.add_line(line));
+        assert_eq!(failures.output.len(), 2 + LINES_REPEATED);
     }
 
     #[test]

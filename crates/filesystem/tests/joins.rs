@@ -10,13 +10,14 @@ use crate::support;
 use filesystem::Fault;
 use policy::{Access, Direction, DiskOrder, OwnPart};
 use support::{Cluster, Shape, Start};
-use units::{ClientId, FileId, RegionId, Run};
+use units::{ClientId, FileId, RegionId, Run, ServerId};
 use wire::{
-    CallId, ClientKey, CollectiveCall, CollectiveRequest, FileRequest, GroupRequest, JoinRequest,
-    LeaveRequest, MemberRun, Message, PROTOCOL_VERSION, RegisterRequest, Reply,
+    CallId, ClientKey, CollectiveCall, CollectiveRequest, FileRecord, FileRequest, GroupRequest,
+    JoinRequest, LeaveRequest, MemberRun, Message, PROTOCOL_VERSION, RegisterRequest, Reply,
+    TransferName,
 };
 use world::payload::Bytes;
-use world::{Memory, OneSided, Payloads};
+use world::{Clock, Memory, OneSided, Payloads};
 
 const GROUP: u64 = 7;
 
@@ -178,6 +179,56 @@ fn a_member_joins_a_call_once() {
         };
         assert!(matches!(ended, Reaction::Answers(Ok(Reply::Moved { bytes: 0 }))), "{ended:?}");
     });
+}
+
+#[test]
+fn all_members_learn_why_a_call_was_cancelled() {
+    // Proves: when one member cancels a call, before the others have joined or in the middle of the
+    // transfer, each gets the fault with which it did so.
+    let lost = Fault::ServerLeft { server: ServerId(1), cause: "gone".to_owned() };
+    for cancelled_ms in [5, 12] {
+        let cluster = Cluster::<Bytes>::new(Shape { servers: 1, ..Shape::default() });
+        let ended = cluster.run(0..2, |start| {
+            let cause = Box::new(lost.clone());
+            async move {
+                let is_first = start.rank == ClientId(0);
+                let raw = if is_first { Raw::greeted(&start).await } else { other(&start).await };
+                let (stripe, key) = (start.shape.stripe(), if is_first { KEY } else { OTHER_KEY });
+                let bytes = 64 * stripe.block_bytes;
+                let file = FileRecord { pool: policy::Pool::all(1), ..record(1, bytes, stripe) };
+                raw.ask(FileRequest::Open(file), None).await;
+                assert!(is_done(&raw.ask(register(GROUP, 2, &[start.rank.0], key), None).await));
+                let memory = start.world.memory(bytes);
+                let region = start.world.expose(&memory, &[raw.server]).await.unwrap();
+                let access = Access::All { bytes, clients: 1 };
+                let joined = join(0, &[(start.rank.0, 1)], region, access);
+                let until =
+                    |ms: u64| start.world.sleep_until(units::Instant::from_ns(ms * 1_000_000));
+                let send = async |request: CollectiveRequest| {
+                    let (id, request) = (wire::RequestId(5), request.into());
+                    raw.send_message(&Message::Request { id, request }).await;
+                };
+                if !is_first {
+                    until(10).await;
+                }
+                send(CollectiveRequest::Join(Box::new(joined))).await;
+                if is_first {
+                    until(cancelled_ms).await;
+                    let transfer = TransferName::Call(CallId { group: GROUP, number: 0 });
+                    send(CollectiveRequest::Cancel { transfer, cause }).await;
+                }
+                // The cancellation itself is done, before or after the call has ended.
+                match raw.reaction().await {
+                    done if is_done(&done) => raw.reaction().await,
+                    ended => ended,
+                }
+            }
+        });
+        for reaction in ended {
+            let Reaction::Answers(Err(fault)) = reaction else { panic!("{reaction:?}") };
+            assert_eq!(fault, lost, "cancelled after {cancelled_ms} ms");
+        }
+    }
 }
 
 /// Ranks for which each of two clients joins.

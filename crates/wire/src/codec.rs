@@ -99,13 +99,16 @@ fn hold<B: Default + Write>(bytes: &[u8]) -> B {
 mod tests {
     //! Proves: decoding undoes encoding, and no bytes make the decoder panic.
     use super::*;
-    use crate::{CollectiveRequest, ReadRequest, TransferName};
+    use crate::{CollectiveRequest, Fault, ReadRequest, TransferName};
     use proptest::prelude::*;
     use units::{FileId, RegionId};
 
     #[test]
     fn a_prepared_request_is_encoded_as_any() {
-        let cancel = CollectiveRequest::Cancel(TransferName::Part(1 << 40));
+        let cancel = CollectiveRequest::Cancel {
+            transfer: TransferName::Part(1 << 40),
+            cause: Box::new(Fault::ReadOnly),
+        };
         let [stop, status] = [ServerRequest::Stop, ServerRequest::Status].map(Request::from);
         for request in [stop, status, cancel.into()] {
             let prepared = PreparedRequest::new(request.clone());

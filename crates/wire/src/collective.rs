@@ -19,7 +19,12 @@ pub enum CollectiveRequest {
     /// Requests the part of one client, without a collective.
     Part(Box<PartRequest>),
     /// Cancels a transfer of the sender, which has failed at another server.
-    Cancel(TransferName),
+    Cancel {
+        /// Transfer to cancel.
+        transfer: TransferName,
+        /// Failure at the other server, for the other members of the call. Boxed as a join is.
+        cause: Box<Fault>,
+    },
     /// Asks what a collective would do on one disk, without doing it.
     Plan(Box<PlanRequest>),
 }

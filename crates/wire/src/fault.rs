@@ -201,8 +201,8 @@ pub enum Fault {
     /// Nothing can be changed: the instance was started without some of its data.
     #[error("the instance was started with --degraded, so nothing in it can be changed")]
     ReadOnly,
-    /// The client that requested a collective cancelled it.
-    #[error("the client that requested the collective cancelled it")]
+    /// The client that made the request cancelled it.
+    #[error("the client that made the request cancelled it")]
     Cancelled,
 }
 
@@ -263,7 +263,7 @@ impl Fault {
                 "copy what is left to another instance, or restore the lost directories and start \
                  without --degraded"
             }
-            Self::Cancelled => "see the error of another server, which was reported first",
+            Self::Cancelled => "see the error that was reported first",
             Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",
         }
     }

@@ -57,4 +57,4 @@ pub use request_id::RequestId;
 pub use server::{ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 18;
+pub const PROTOCOL_VERSION: u16 = 19;

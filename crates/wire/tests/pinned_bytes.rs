@@ -179,8 +179,10 @@ pinned!(request: Request {
         "20 | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02";
     Request::Collective(CollectiveRequest::Part(_)),
         CollectiveRequest::Part(Box::new(part())).into(), "21 | 06 00 09 00 06 02 01 04 02";
-    Request::Collective(CollectiveRequest::Cancel(_)),
-        CollectiveRequest::Cancel(TransferName::Part(5)).into(), "22 | 01 05";
+    Request::Collective(CollectiveRequest::Cancel { .. }),
+        CollectiveRequest::Cancel {
+            transfer: TransferName::Part(5), cause: Box::new(Fault::Cancelled)
+        }.into(), "22 | 01 05 18";
     Request::Collective(CollectiveRequest::Plan(_)),
         CollectiveRequest::Plan(Box::new(plan())).into(), "23 | 01 09 00 06 02 01 03 ac 02";
     Request::File(FileRequest::Open(_)),

@@ -8,7 +8,7 @@ use world::World;
 
 /// Sends servers one request and waits until all have ended, so that no data arrives in a memory
 /// later. Returns the number of bytes that they have moved. When one fails, sends the others a
-/// cancellation of the transfer, and returns the most exact fault.
+/// cancellation of the transfer with the fault, and returns the smallest fault.
 pub(crate) async fn call_to_the_end<W: World>(
     client: &Client<W>,
     servers: &[ServerId],
@@ -29,9 +29,12 @@ pub(crate) async fn call_to_the_end<W: World>(
             Err(fault) => fault,
         };
         if failure.is_none() {
-            client.notify_servers(servers.iter().copied(), CollectiveRequest::Cancel(transfer));
+            // Another member may have all answers of the server that failed, so it learns the cause
+            // from the others.
+            let cause = Box::new(fault.clone());
+            let cancel = CollectiveRequest::Cancel { transfer, cause };
+            client.notify_servers(servers.iter().copied(), cancel);
         }
-        // Servers that were asked to cancel have a less exact fault than the one that failed.
         failure = Some(failure.map_or(fault.clone(), |first: Fault| first.min(fault)));
     }
     failure.map_or(Ok(bytes), Err)

@@ -36,21 +36,24 @@ impl<W: World> Server<W> {
             CollectiveRequest::Part(request) => {
                 noncollective::server::serve(self, from, *request).await
             }
-            CollectiveRequest::Cancel(transfer) => Ok(self.cancel(from, transfer).into()),
+            CollectiveRequest::Cancel { transfer, cause } => {
+                Ok(self.cancel(from, transfer, *cause).into())
+            }
             CollectiveRequest::Plan(request) => disk_directed::plan::serve(self, *request).await,
         }
     }
 
-    /// Aborts an active transfer of this client, if there is one of this name.
-    fn cancel(&self, from: PeerId, transfer: TransferName) -> Reply {
+    /// Aborts an active transfer of this client, if there is one of this name. All its members are
+    /// told the cause.
+    fn cancel(&self, from: PeerId, transfer: TransferName, cause: Fault) -> Reply {
         let active = match transfer {
             TransferName::Call(call) => {
-                self.groups().cancel(from, call).then_some(TransferKey::Call(call))
+                self.groups().cancel(from, call, &cause).then_some(TransferKey::Call(call))
             }
             TransferName::Part(number) => Some(TransferKey::Part(from, number)),
         };
         if let Some(active) = active {
-            self.active_transfers().abort(active, Fault::Cancelled);
+            self.active_transfers().abort(active, cause);
         }
         Reply::Done
     }

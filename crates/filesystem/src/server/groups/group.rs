@@ -305,9 +305,14 @@ impl Groups {
         }
     }
 
-    /// Cancels a call for a client that has joined it. Returns true if its transfer has begun, so
-    /// that it must be aborted.
-    pub(crate) fn cancel(&self, from: PeerId, CallId { group, number }: CallId) -> bool {
+    /// Cancels a call for a client that has joined it, and tells the other members the cause.
+    /// Returns true if its transfer has begun, so that it must be aborted.
+    pub(crate) fn cancel(
+        &self,
+        from: PeerId,
+        CallId { group, number }: CallId,
+        cause: &Fault,
+    ) -> bool {
         let groups = self.groups.borrow();
         let Some(group) = groups.get(&group) else { return false };
         let Some(call) = group.calls.get(&number) else { return false };
@@ -316,7 +321,7 @@ impl Groups {
             return false;
         }
         if !call.is_complete() {
-            call.end(Err(Fault::Cancelled));
+            call.end(Err(cause.clone()));
         }
         call.is_complete()
     }
