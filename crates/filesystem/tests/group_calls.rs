@@ -139,6 +139,8 @@ fn shape(seed: u64) -> Shape {
         servers: 1 + numbers.below(4) as u32,
         disks_per_server: 1 + numbers.below(2) as u32,
         cache_blocks: numbers.below(9),
+        // With little room, some small parts go with the messages and others do not.
+        buffer_bytes: [u64::MAX, 700, 0][(seed % 3) as usize],
         seed,
         ..Shape::default()
     }
@@ -169,6 +171,69 @@ fn members_move_their_own_parts() {
         for (rank, got) in (0..).map(ClientId).zip(got) {
             expect_equal(&got, &memory_of(&reads, rank, &file), "what a member has read");
         }
+    });
+}
+
+/// One of many small calls, the same at all members.
+#[derive(Clone, Debug)]
+struct SmallCall {
+    direction: Direction,
+    is_synced: bool,
+    /// First byte of the file; each member has `length` bytes, one after the other by rank.
+    start: u64,
+    length: u64,
+}
+
+impl SmallCall {
+    fn any(numbers: &mut Numbers) -> Self {
+        let length = numbers.below(70);
+        Self {
+            direction: numbers.pick(&[Direction::Read, Direction::Write]),
+            is_synced: numbers.below(8) == 0,
+            start: numbers.below(BYTES - 4 * length + 1),
+            length,
+        }
+    }
+}
+
+#[test]
+fn small_calls_keep_every_byte() {
+    // Proves: calls that want parts of blocks, one after the other, read what was written last, by
+    // a call of the group or by one member alone, also where some wait for stable storage.
+    for_each_seed("group_calls", "small_calls_keep_every_byte", 100, |seed| {
+        let mut numbers = Numbers::new(seed);
+        let calls: Vec<_> = (0..30).map(|_| SmallCall::any(&mut numbers)).collect();
+        let cluster = Cluster::new(shape(seed));
+        cluster.run(0..4, |start| {
+            let calls = calls.clone();
+            async move {
+                let member = register(&start, "all", 4).await.unwrap();
+                let file = open(&member, &start, BYTES).await;
+                let mut expected = vec![0; BYTES as usize];
+                for (number, SmallCall { direction, is_synced, start, length }) in (0..).zip(calls)
+                {
+                    let rank = u64::from(member.rank().0);
+                    let all = start as usize..(start + 4 * length) as usize;
+                    let own = (start + rank * length) as usize..;
+                    let own = own.start..own.start + length as usize;
+                    let call = CollectiveCall { sync: is_synced, ..call(direction, &file) };
+                    let part = OwnPart::contiguous(own.start as u64, length);
+                    if direction == Direction::Write {
+                        expected[all].copy_from_slice(&image(number, 4 * length));
+                    }
+                    let memory = match direction {
+                        Direction::Write => expected[own.clone()].to_vec(),
+                        Direction::Read => vec![0xee; length as usize],
+                    };
+                    let memory = member.client().world().thaw(memory.into());
+                    let moved = member.begin_call();
+                    let moved = member.transfer(moved, &file, call, Ok(part), &memory).await;
+                    assert_eq!(moved, Ok(4 * length));
+                    expect_equal(&memory.freeze(), &expected[own], "the bytes of a member");
+                }
+                member.leave();
+            }
+        });
     });
 }
 

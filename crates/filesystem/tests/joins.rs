@@ -151,6 +151,61 @@ fn invalid_joins_are_refused() {
 }
 
 #[test]
+fn invalid_joins_with_data_are_refused() {
+    let shape = Shape { servers: 1, block_bytes: 4096, cache_blocks: 8, ..Shape::default() };
+    let cluster = Cluster::<Bytes>::new(shape);
+    cluster.run_alone(0, |start| async move {
+        let raw = Raw::greeted(&start).await;
+        let bytes = 32 * start.shape.block_bytes;
+        let pool = policy::Pool::all(1);
+        let file = FileRecord { pool, ..record(1, bytes, start.shape.stripe()) };
+        raw.ask(FileRequest::Open(file), None).await;
+        for (group, size) in [(GROUP, 1), (GROUP + 1, 2)] {
+            let ranks: Vec<u32> = (0..size).collect();
+            assert!(is_done(&raw.ask(register(group, size, &ranks, KEY), None).await));
+        }
+        let part = |length| Access::Parts(vec![OwnPart::contiguous(8, length)]);
+        let ask = async |mut request: JoinRequest, direction, data: Option<usize>| {
+            request.parameters.direction = direction;
+            let body = data.map(|length| Bytes::from(vec![1; length]));
+            raw.ask(CollectiveRequest::JoinWithData(Box::new(request)), body).await
+        };
+        let alone = |number, access| join(number, &[(0, 1)], RegionId(0), access);
+        // Too much data, too little, none, or some that nobody asked for.
+        for (number, direction, data) in [
+            (0, Direction::Write, Some(17)),
+            (1, Direction::Write, Some(15)),
+            (2, Direction::Write, None),
+            (3, Direction::Read, Some(16)),
+        ] {
+            let reaction = ask(alone(number, part(16)), direction, data).await;
+            assert!(is_refused(&reaction), "{direction:?}, {data:?}: {reaction:?}");
+        }
+        let large = ask(alone(4, part(100_000)), Direction::Read, None).await;
+        assert!(is_refused(&large), "{large:?}");
+        let outside = ask(alone(5, part(bytes)), Direction::Read, None).await;
+        assert!(matches!(outside, Reaction::Answers(Err(Fault::PastEnd { .. }))), "{outside:?}");
+        let rule = ask(alone(6, nothing(1)), Direction::Read, None).await;
+        assert!(is_refused(&rule), "{rule:?}");
+        let mut two = join(0, &[(0, 2)], RegionId(0), nothing(2));
+        two.call.group = GROUP + 1;
+        assert!(is_refused(&ask(two, Direction::Read, None).await), "two members");
+        let mut stranger = alone(7, part(16));
+        stranger.call.group = GROUP + 2;
+        assert!(is_refused(&ask(stranger, Direction::Read, None).await), "no such group");
+        // The group goes on.
+        let written = ask(alone(8, part(16)), Direction::Write, Some(16)).await;
+        let read = ask(alone(9, part(16)), Direction::Read, None).await;
+        for reaction in [written, read] {
+            assert!(
+                matches!(reaction, Reaction::Answers(Ok(Reply::Moved { bytes: 16 }))),
+                "{reaction:?}"
+            );
+        }
+    });
+}
+
+#[test]
 fn a_member_joins_a_call_once() {
     let cluster = Cluster::<Bytes>::new(Shape::default());
     cluster.run(0..2, |start| async move {

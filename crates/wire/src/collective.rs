@@ -27,6 +27,11 @@ pub enum CollectiveRequest {
     },
     /// Asks what a collective would do on one disk, without doing it.
     Plan(Box<PlanRequest>),
+    /// Joins a collective call for one member with a small part. Its bytes go with the messages:
+    /// those that it writes are the body of the request, those that it reads the body of the
+    /// answer. The region of its run means nothing. A server without room for the bytes answers
+    /// [`Reply::NoRoom`](crate::Reply::NoRoom); then the member joins with a memory.
+    JoinWithData(Box<JoinRequest>),
 }
 
 /// Disk-directed: joins a collective call for one or more members of a group, with their parts. The

@@ -185,6 +185,9 @@ pinned!(request: Request {
         }.into(), "22 | 01 05 18";
     Request::Collective(CollectiveRequest::Plan(_)),
         CollectiveRequest::Plan(Box::new(plan())).into(), "23 | 01 09 00 06 02 01 03 ac 02";
+    Request::Collective(CollectiveRequest::JoinWithData(_)),
+        CollectiveRequest::JoinWithData(Box::new(join())).into(),
+        "24 | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02";
     Request::File(FileRequest::Open(_)),
         FileRequest::Open(record()).into(),
         "30 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";

@@ -17,6 +17,16 @@ pub(crate) async fn call_to_the_end<W: World>(
 ) -> Result<u64, Fault> {
     let request = PreparedRequest::new(request);
     let calls = servers.iter().map(|server| client.call_prepared(*server, &request));
+    all_to_the_end(client, servers, calls, transfer).await
+}
+
+/// As [`call_to_the_end`], for calls of the servers that are made already.
+pub(crate) async fn all_to_the_end<W: World>(
+    client: &Client<W>,
+    servers: &[ServerId],
+    calls: impl Iterator<Item = impl Future<Output = Result<Reply, Fault>>>,
+    transfer: TransferName,
+) -> Result<u64, Fault> {
     let mut calls: FuturesUnordered<_> = calls.collect();
     let (mut bytes, mut failure) = (0, None);
     while let Some(answer) = calls.next().await {

@@ -11,12 +11,13 @@ pub(crate) mod global_barrier;
 mod group_transfer;
 pub(crate) mod node_grouping;
 pub(crate) mod noncollective;
+mod pieces;
 mod requests;
 mod strategy;
 mod transfer;
 pub(crate) mod two_phase;
 
-pub(crate) use call_servers::call_to_the_end;
+pub(crate) use call_servers::{all_to_the_end, call_to_the_end};
 pub use noncollective::Part;
 pub use strategy::Strategy;
 pub use transfer::Transfer;

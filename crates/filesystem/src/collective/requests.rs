@@ -18,21 +18,26 @@ impl<W: World> Server<W> {
         self: Rc<Self>,
         call: (PeerId, RequestId),
         request: CollectiveRequest,
+        body: Option<W::Payload>,
     ) -> Result<(), Infallible> {
         let large = match &request {
             CollectiveRequest::Plan(plan) => Some((Source::Disk(plan.disk), LARGE_ANSWER_BYTES)),
             _ => None,
         };
-        self.answer(call, large, rare(self.serve_collective(call.0, request))).await
+        self.answer(call, large, rare(self.serve_collective(call.0, request, body))).await
     }
 
     async fn serve_collective(
         self: &Rc<Self>,
         from: PeerId,
         request: CollectiveRequest,
+        body: Option<W::Payload>,
     ) -> Result<Answer<W::Payload>, Fault> {
         match request {
             CollectiveRequest::Join(request) => self.join(from, *request).await.map(Answer::from),
+            CollectiveRequest::JoinWithData(request) => {
+                self.join_with_data(from, *request, body).await
+            }
             CollectiveRequest::Part(request) => {
                 noncollective::server::serve(self, from, *request).await
             }

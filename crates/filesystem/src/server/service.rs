@@ -198,7 +198,7 @@ impl<W: World> Server<W> {
                 self.begin(call, bytes, |server| server.answer_block(call, request))
             }
             Request::Collective(request) => {
-                self.begin(call, bytes, |server| server.answer_collective(call, request))
+                self.begin(call, bytes, |server| server.answer_collective(call, request, body))
             }
             Request::File(request) => {
                 self.begin(call, bytes, |server| server.answer_file(call, request))

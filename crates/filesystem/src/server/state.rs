@@ -15,6 +15,7 @@ use crate::server::groups::Groups;
 use crate::server::stop::Stop;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::memory::TransferMemory;
+use crate::server::transfers::staged_parts::StagedParts;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, ServerId};
@@ -37,6 +38,7 @@ pub(crate) struct Server<W: World> {
     counters: Counters,
     memory: TransferMemory,
     active_transfers: ActiveTransfers,
+    staged_parts: StagedParts<W::Memory>,
     groups: Groups,
     collectives: Scope<W, Infallible>,
     stop: Stop,
@@ -74,6 +76,7 @@ impl<W: World> Server<W> {
             counters: Counters::default(),
             memory,
             active_transfers: ActiveTransfers::default(),
+            staged_parts: StagedParts::default(),
             groups: Groups::default(),
             stop: Stop::default(),
         })
@@ -144,6 +147,11 @@ impl<W: World> Server<W> {
     /// Active collectives and parts of single clients.
     pub(crate) fn active_transfers(&self) -> &ActiveTransfers {
         &self.active_transfers
+    }
+
+    /// Small parts of members of active collectives.
+    pub(crate) fn staged_parts(&self) -> &StagedParts<W::Memory> {
+        &self.staged_parts
     }
 
     /// Groups of clients, and their calls.

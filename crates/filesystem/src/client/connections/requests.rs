@@ -39,6 +39,17 @@ impl<W: World> Client<W> {
         answered.map(|(reply, _)| reply)
     }
 
+    /// Sends a request that was encoded once for several servers with data of its own, and waits
+    /// for the reply and its data.
+    pub(crate) async fn call_prepared_with_data(
+        &self,
+        server: ServerId,
+        request: &PreparedRequest,
+        body: Option<W::Payload>,
+    ) -> Result<(Reply, Option<W::Payload>), Fault> {
+        self.call_with_body(server, |id| request.encode(id), body).await
+    }
+
     /// Sends a server a request and waits for the reply and its data.
     pub(crate) fn call_for_data(
         &self,

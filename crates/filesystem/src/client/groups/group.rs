@@ -1,27 +1,30 @@
 //! Groups: clients that make collective calls together, each with its own part of an access.
 //!
-//! A member joins a call at each server of the file, with its part and the region of its memory.
+//! A member joins a call at each server of the file, with its part and the region of its memory;
+//! the bytes of a small part go with the messages instead.
 //! The servers begin when all members have joined, and answer each member. Members exchange no
 //! messages with one another.
 //!
 //! Invariants:
-//! - A member exposes its memory before it joins, and withdraws it before the call ends.
+//! - A member that exposes its memory does so before it joins, and withdraws it before the call ends.
 //! - A call that fails at one server is cancelled at the others, and ends when all have answered.
 
 use crate::client::faults::unexpected;
 use crate::client::memory::WithdrawnOnDrop;
 use crate::client::state::Client;
-use crate::collective::call_to_the_end;
-use policy::{Access, OwnPart};
+use crate::collective::disk_directed::carried::{bytes_of, carried_runs};
+use crate::collective::{all_to_the_end, call_to_the_end};
+use policy::{Access, Direction, OwnPart};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use tracing::debug;
-use units::{ClientId, Duration, ServerId};
+use units::{ClientId, Duration, RegionId, Run, ServerId};
 use wire::{
     AllGatherRequest, CallId, CollectiveCall, CollectiveRequest, Fault, FileRecord, GroupRequest,
-    JoinRequest, LeaveRequest, MemberRun, RegisterRequest, Reply, TransferName,
+    JoinRequest, LeaveRequest, MemberRun, PreparedRequest, RegisterRequest, Reply, TransferName,
 };
-use world::{Memory, World};
+use world::{Memory, Payload, World};
 
 /// Server for all-gathers, and for the counters and locks of groups.
 pub(crate) const GROUP_SERVER: ServerId = ServerId(0);
@@ -168,21 +171,23 @@ impl<W: World> Group<W> {
             check(&part, self.rank, file, memory.length())?;
             Ok(part)
         });
-        let region = self.client.expose_at_once(memory).await;
-        let id = CallId { group: self.group, number };
-        let request = CollectiveRequest::Join(Box::new(JoinRequest {
-            call: id,
+        let carried = match &part {
+            Ok(part) => carried_runs(part, &file.stripe),
+            Err(_) => Some(BTreeMap::new()),
+        };
+        let request = JoinRequest {
+            call: CallId { group: self.group, number },
             parameters: call,
-            members: MemberRun::of([(self.rank, region)]),
+            members: MemberRun::of([(self.rank, RegionId(0))]),
             access: part.map(|part| Access::Parts(vec![part])),
             timeout_ms: self.timeout.as_ms(),
-        }));
+        };
         let servers: Vec<ServerId> = file.servers().collect();
-        let withdrawn_if_dropped = WithdrawnOnDrop { world: self.client.world(), region };
         let begun = self.client.world().now();
-        let name = TransferName::Call(id);
-        let moved = call_to_the_end(&self.client, &servers, request, name).await;
-        std::mem::forget(withdrawn_if_dropped);
+        let moved = match carried {
+            Some(runs) => self.join_with_data(request, &servers, runs, memory).await,
+            None => self.join_with_memory(request, &servers, memory).await,
+        };
         let (rank, seconds) = (self.rank.0, self.client.world().now().since(begun).as_seconds());
         match &moved {
             Ok(bytes) => {
@@ -192,8 +197,69 @@ impl<W: World> Group<W> {
                 debug!(file = file.name, number, rank, seconds, %fault, "a collective call failed")
             }
         }
+        moved
+    }
+
+    /// Joins a call with a memory that the servers reach.
+    async fn join_with_memory(
+        &self,
+        mut request: JoinRequest,
+        servers: &[ServerId],
+        memory: &W::Memory,
+    ) -> Result<u64, Fault> {
+        let region = self.client.expose_at_once(memory).await;
+        let name = TransferName::Call(request.call);
+        request.members = MemberRun::of([(self.rank, region)]);
+        let request = CollectiveRequest::Join(Box::new(request));
+        let withdrawn_if_dropped = WithdrawnOnDrop { world: self.client.world(), region };
+        let moved = call_to_the_end(&self.client, servers, request, name).await;
+        std::mem::forget(withdrawn_if_dropped);
         self.client.world().withdraw(region).await;
         moved
+    }
+
+    /// Joins a call with a small part, whose bytes go with the messages. `runs` are the pieces of
+    /// the memory by the place of the server.
+    async fn join_with_data(
+        &self,
+        request: JoinRequest,
+        servers: &[ServerId],
+        mut runs: BTreeMap<ServerId, Vec<Run>>,
+        memory: &W::Memory,
+    ) -> Result<u64, Fault> {
+        let prepared =
+            PreparedRequest::new(CollectiveRequest::JoinWithData(Box::new(request.clone())));
+        let (request, prepared) = (&request, &prepared);
+        let calls = (0..).map(ServerId).zip(servers).map(|(place, server)| {
+            let runs = runs.remove(&place).unwrap_or_default();
+            async move {
+                let direction = request.parameters.direction;
+                let is_written = direction == Direction::Write && !runs.is_empty();
+                let body = is_written.then(|| memory.gather(&runs));
+                let call = self.client.call_prepared_with_data(*server, prepared, body);
+                match call.await? {
+                    (Reply::NoRoom, _) => {
+                        let server = std::slice::from_ref(server);
+                        let joined = self.join_with_memory(request.clone(), server, memory);
+                        joined.await.map(|bytes| Reply::Moved { bytes })
+                    }
+                    (reply @ Reply::Moved { .. }, Some(data))
+                        if direction == Direction::Read && data.length() == bytes_of(&runs) =>
+                    {
+                        memory.scatter(&runs, &data);
+                        Ok(reply)
+                    }
+                    (reply @ Reply::Moved { .. }, None)
+                        if direction == Direction::Write || runs.is_empty() =>
+                    {
+                        Ok(reply)
+                    }
+                    (other, _) => Err(unexpected(&other)),
+                }
+            }
+        });
+        let name = TransferName::Call(request.call);
+        all_to_the_end(&self.client, servers, calls, name).await
     }
 
     /// Sends the servers that this member makes no further call. They release its locks.

@@ -12,6 +12,7 @@
 //!
 //! The second barrier of Figure 2c carries the outcome, so that a fault reaches every client.
 
+pub(crate) mod carried;
 pub(crate) mod client;
 mod participants;
 pub(crate) mod plan;

@@ -7,13 +7,14 @@ use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
 use units::{ClientId, Duration, PeerId, RegionId};
-use wire::{Fault, MemberRun};
+use wire::{CallId, Fault, MemberRun};
 use world::World;
 
 /// Participants of one collective, as one server knows them. It looks for a participant when it has
 /// data for it: most of thousands have none here.
 pub(super) struct Participants<W: World> {
     server: Rc<Server<W>>,
+    call: CallId,
     roster: Rc<Roster>,
     /// All members of the group, ascending, with their memory.
     members: Vec<MemberRun>,
@@ -23,20 +24,33 @@ pub(super) struct Participants<W: World> {
     timeout: Duration,
 }
 
+/// Where the memory of a participant is.
+pub(super) enum Place<M> {
+    /// In its own process, in a region that it has exposed.
+    Exposed(PeerId, RegionId),
+    /// At this server: its bytes go with the messages of the call.
+    Staged(M),
+}
+
 impl<W: World> Participants<W> {
     pub(super) fn new(
         server: &Rc<Server<W>>,
+        call: CallId,
         (roster, members): (Rc<Roster>, Vec<MemberRun>),
         timeout: Duration,
     ) -> Self {
-        Self { server: Rc::clone(server), roster, members, peers: RefCell::default(), timeout }
+        let (server, peers) = (Rc::clone(server), RefCell::default());
+        Self { server, call, roster, members, peers, timeout }
     }
 
-    /// Returns the connection to a participant, and its region.
+    /// Returns the memory of a participant.
     ///
     /// # Errors
     /// [`Fault::ClientLeft`] when it is not connected.
-    pub(super) async fn place_of(&self, client: ClientId) -> Result<(PeerId, RegionId), Fault> {
+    pub(super) async fn place_of(&self, client: ClientId) -> Result<Place<W::Memory>, Fault> {
+        if let Some(memory) = self.server.staged_parts().of((self.call, client)) {
+            return Ok(Place::Staged(memory));
+        }
         let known = self.peers.borrow().get(client).copied();
         let peer = match known.or_else(|| self.find(client)) {
             Some(peer) => peer,
@@ -46,7 +60,7 @@ impl<W: World> Participants<W> {
         let region = self.members.get(run).filter(|run| run.first <= client).map(|run| run.region);
         let not_named = || format!("{client} does not take part in the collective");
         let region = region.ok_or_else(|| Fault::BadRequest { cause: not_named() })?;
-        Ok((peer, region))
+        Ok(Place::Exposed(peer, region))
     }
 
     fn find(&self, client: ClientId) -> Option<PeerId> {

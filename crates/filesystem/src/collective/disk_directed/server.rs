@@ -1,7 +1,8 @@
 //! Server side of disk-directed I/O: CollectiveReadIOP of Figure 2c (TOCS 1997).
 
 use super::super::access_checks::transfer_fault;
-use super::participants::Participants;
+use super::super::pieces;
+use super::participants::{Participants, Place};
 use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
 use crate::server::transfers::active_transfers::TransferKey;
@@ -12,7 +13,7 @@ use policy::{Access, Direction, DiskOrder, covers_block, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tracing::debug;
-use units::{ByteRange, ClientId, DiskId, Duration, PieceRun, ServerId};
+use units::{ByteRange, ClientId, DiskId, Duration, PieceRun, Run, ServerId};
 use wire::{CallId, CollectiveCall, Fault, MemberRun};
 use world::{Disk, DiskError, Memory, Payload, Scope, TransferError, World};
 
@@ -38,6 +39,8 @@ struct Collective<W: World> {
     /// Number of this server among the servers of the file.
     place: ServerId,
     participants: Participants<W>,
+    /// First and last block of the access.
+    ends: (u64, u64),
     /// Number of bytes moved so far.
     moved: Cell<u64>,
 }
@@ -63,13 +66,16 @@ impl DirectedCall {
         };
         let place = server.place_in(&file)?;
         let guard = server.active_transfers().enter(TransferKey::Call(id), parameters.file)?;
+        let blocks = file.stripe.blocks_in(access.file_extent());
+        let ends = (blocks.start, blocks.end.saturating_sub(1));
         let collective = Rc::new(Collective {
             server: Rc::clone(server),
             parameters,
             access,
             file,
             place,
-            participants: Participants::new(server, (roster, members), timeout),
+            participants: Participants::new(server, id, (roster, members), timeout),
+            ends,
             moved: Cell::new(0),
         });
         let abort_reason = || guard.abort_reason().or_else(|| collective.departure_fault());
@@ -149,11 +155,71 @@ impl<W: World> Collective<W> {
             return Ok(());
         }
         let _permit = buffers.take(self.server.world(), range.length()).await;
+        if self.is_for_cache(block, &shares) {
+            return self.transfer_in_cache(block, shares).await;
+        }
         self.server.world().compute(self.server.config().costs.block).await;
         match self.parameters.direction {
             Direction::Read => self.read_block(disk, block, shares).await,
             Direction::Write => self.write_block(disk, block, shares).await,
         }
+    }
+
+    /// Tells if a block goes through the block cache: the first or last block of an access that
+    /// wants only some of its bytes. Programs that make small calls one after the other want the
+    /// rest of it next. A call with gaps in many blocks leaves the cache alone, and so does one
+    /// that waits for stable storage.
+    fn is_for_cache(&self, block: u64, shares: &[Share]) -> bool {
+        (block == self.ends.0 || block == self.ends.1)
+            && !self.parameters.sync
+            && !self.covers(shares, self.file.block_range(block))
+    }
+
+    /// Transfers a block by the block cache, as a request of a single client does. A block that is
+    /// cached costs only the lookup.
+    async fn transfer_in_cache(&self, block: u64, shares: Vec<Share>) -> Result<(), Fault> {
+        let (world, costs) = (self.server.world(), &self.server.config().costs);
+        let lookup = match self.parameters.direction {
+            Direction::Read => costs.cache_read,
+            Direction::Write => costs.cache_write,
+        };
+        let is_there = self.server.cache().holds(self.file.file, block);
+        world.compute(if is_there { lookup } else { costs.block }).await;
+        match self.parameters.direction {
+            Direction::Read => self.read_cached(block, shares).await,
+            Direction::Write => self.write_cached(block, shares).await,
+        }
+    }
+
+    async fn read_cached(&self, block: u64, shares: Vec<Share>) -> Result<(), Fault> {
+        let all = shares.iter().flat_map(|share| &share.pieces);
+        let Some(hull) = pieces::hull(all) else { return Ok(()) };
+        let data = self.server.cache().read(&self.file, block, hull).await?;
+        let relative = |share: Share| {
+            let pieces = pieces::relative_to(hull.start, &share.pieces);
+            Share { pieces, ..share }
+        };
+        self.put_all(block, &data, shares.into_iter().map(relative)).await
+    }
+
+    /// Gets the pieces as [`write_block`](Self::write_block) does, into a memory without gaps. The
+    /// cache takes room for them first: data without room stays with the clients.
+    async fn write_cached(&self, block: u64, shares: Vec<Share>) -> Result<(), Fault> {
+        let cache = self.server.cache();
+        let _room = cache.reserve(&self.file, block).await?;
+        let runs = shares.iter().flat_map(|share| &share.pieces).map(|piece| piece.file_side());
+        let runs: Vec<Run> = runs.collect();
+        let bytes: u64 = shares.iter().map(Share::bytes).sum();
+        let memory = self.server.world().memory(bytes);
+        let mut at = 0;
+        let packed = |share: Share| {
+            let pieces = pieces::packed(at, &share.pieces);
+            at += share.bytes();
+            Share { pieces, ..share }
+        };
+        self.get_all(block, &memory, shares.into_iter().map(packed)).await?;
+        self.server.world().compute(self.server.config().costs.copy(bytes)).await;
+        cache.write(&self.file, block, &runs, memory.freeze()).await
     }
 
     /// Reads a block, cuts it into pieces, and puts each client's pieces as one transfer.
@@ -163,20 +229,58 @@ impl<W: World> Collective<W> {
         block: u64,
         shares: Vec<Share>,
     ) -> Result<(), Fault> {
-        let (range, on) = (self.file.block_range(block), self.file.stripe.locate(block).disk);
-        let data = self.load(disk, block, range).await?;
-        let puts = shares.into_iter().map(|share| {
-            let data = &data;
-            async move {
-                self.find_pieces(&share).await;
-                let (peer, region) = self.participants.place_of(share.client).await?;
-                let put = self.server.world().put(peer, region, &share.pieces, data);
-                let moved =
-                    self.server.memory().watchdog().watch((peer, on), share.bytes(), put).await;
-                self.count(moved, &share)
-            }
+        let data = self.load(disk, block, self.file.block_range(block)).await?;
+        self.put_all(block, &data, shares.into_iter()).await
+    }
+
+    /// Puts each client's pieces of `data` as one transfer.
+    async fn put_all(
+        &self,
+        block: u64,
+        data: &W::Payload,
+        shares: impl Iterator<Item = Share>,
+    ) -> Result<(), Fault> {
+        let on = self.file.stripe.locate(block).disk;
+        let puts = shares.map(|share| async move {
+            self.find_pieces(&share).await;
+            let (peer, region) = match self.participants.place_of(share.client).await? {
+                Place::Exposed(peer, region) => (peer, region),
+                Place::Staged(memory) => {
+                    copy_from(data, &memory, &share.pieces);
+                    return self.count_staged(&share).await;
+                }
+            };
+            let put = self.server.world().put(peer, region, &share.pieces, data);
+            let moved = self.server.memory().watchdog().watch((peer, on), share.bytes(), put).await;
+            self.count(moved, &share)
         });
         try_join_all(puts).await.map(|_| ())
+    }
+
+    /// Gets each client's pieces into `memory` as one transfer.
+    async fn get_all(
+        &self,
+        block: u64,
+        memory: &W::Memory,
+        shares: impl Iterator<Item = Share>,
+    ) -> Result<(), Fault> {
+        let on = self.file.stripe.locate(block).disk;
+        let gets = shares.map(|share| async move {
+            self.find_pieces(&share).await;
+            let (peer, region) = match self.participants.place_of(share.client).await? {
+                Place::Exposed(peer, region) => (peer, region),
+                Place::Staged(staged) => {
+                    let sides = |piece: &PieceRun| (piece.file_side(), piece.memory_side());
+                    let (to, from): (Vec<Run>, Vec<Run>) = share.pieces.iter().map(sides).unzip();
+                    memory.scatter(&to, &staged.gather(&from));
+                    return self.count_staged(&share).await;
+                }
+            };
+            let got = self.server.world().get(peer, region, &share.pieces, memory);
+            let moved = self.server.memory().watchdog().watch((peer, on), share.bytes(), got).await;
+            self.count(moved, &share)
+        });
+        try_join_all(gets).await.map(|_| ())
     }
 
     /// Gets each client's pieces as one transfer, assembles the block, and writes it.
@@ -186,7 +290,7 @@ impl<W: World> Collective<W> {
         block: u64,
         shares: Vec<Share>,
     ) -> Result<(), Fault> {
-        let (range, on) = (self.file.block_range(block), self.file.stripe.locate(block).disk);
+        let range = self.file.block_range(block);
         let _lock = self.server.cache().lock(self.file.file, block).await;
         self.server.cache().write_back_and_evict(self.file.file, block).await;
         let memory = if self.covers(&shares, range) {
@@ -195,18 +299,7 @@ impl<W: World> Collective<W> {
             // Bytes that no client writes must keep their values.
             self.server.world().thaw(self.load(disk, block, range).await?)
         };
-        let gets = shares.into_iter().map(|share| {
-            let memory = &memory;
-            async move {
-                self.find_pieces(&share).await;
-                let (peer, region) = self.participants.place_of(share.client).await?;
-                let got = self.server.world().get(peer, region, &share.pieces, memory);
-                let moved =
-                    self.server.memory().watchdog().watch((peer, on), share.bytes(), got).await;
-                self.count(moved, &share)
-            }
-        });
-        try_join_all(gets).await?;
+        self.get_all(block, &memory, shares.into_iter()).await?;
         let payload = memory.freeze();
         assert!(payload.length() == range.length(), "a block is written as a whole");
         let written = disk.write(self.file.file, self.file.disk_offset(block), payload).await;
@@ -252,6 +345,12 @@ impl<W: World> Collective<W> {
         Ok(())
     }
 
+    /// Counts a share that was copied at this server, and occupies the processor for the copy.
+    async fn count_staged(&self, share: &Share) -> Result<(), Fault> {
+        self.server.world().compute(self.server.config().costs.copy(share.bytes())).await;
+        self.count(Ok(()), share)
+    }
+
     fn block_fault(&self, block: u64, error: &DiskError) -> Fault {
         self.disk_fault(self.file.stripe.locate(block).disk, error)
     }
@@ -282,14 +381,28 @@ pub(super) async fn blocks_in_order<W: World>(
     let blocks = stripe.blocks_in(access.file_extent());
     let own = stripe.blocks_on(place, number, blocks.clone());
     let total = (blocks.end - blocks.start).div_ceil(stripe.disks());
-    let is_wanted = |block: u64| access.clients_in(file.block_range(block)).next().is_some();
-    if !own.clone().any(is_wanted) {
-        return None;
+    let is_wanted = |block: &u64| access.clients_in(file.block_range(*block)).next().is_some();
+    let mut wanted = own.clone().filter(is_wanted);
+    wanted.next()?;
+    if wanted.next().is_some() {
+        // One block is in every order.
+        disk.locate(file.file).await;
     }
-    disk.locate(file.file).await;
+    drop(wanted);
     let (disk, open) = (disk.clone(), Rc::clone(file));
     let address = move |block| disk.address(open.file, open.disk_offset(block));
     Some(disk_order(order, own, total, (place.0, stripe.servers), address))
+}
+
+/// Copies pieces of a block into the memory of a member.
+fn copy_from<M: Memory>(data: &M::Payload, memory: &M, pieces: &[PieceRun]) {
+    for run in pieces {
+        for number in 0..run.count {
+            let bytes = data.slice(run.offset + number * run.stride, run.length);
+            let at = run.memory_offset + number * run.memory_stride;
+            memory.scatter(&[Run::contiguous(at, run.length)], &bytes);
+        }
+    }
 }
 
 /// Returns the pieces of each client in a block, with offsets from the block's start. Each server,
@@ -319,6 +432,6 @@ pub(super) struct Share {
 
 impl Share {
     pub(super) fn bytes(&self) -> u64 {
-        self.pieces.iter().map(|piece| piece.bytes()).sum()
+        pieces::bytes_of(&self.pieces)
     }
 }

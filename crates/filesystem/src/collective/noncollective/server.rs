@@ -2,6 +2,7 @@
 //! (TOCS 1997, section 10).
 
 use super::super::access_checks::{check_client, transfer_fault};
+use super::super::pieces;
 use crate::server::Server;
 use crate::server::answer::Answer;
 use crate::server::files::open_file::OpenFile;
@@ -185,7 +186,7 @@ impl<W: World> Transfer<'_, W> {
             None => self.server.cache().read(self.file, share.block, share.hull).await?,
         };
         world.compute(self.cost_of(&share)).await;
-        let pieces = share.in_hull();
+        let pieces = pieces::relative_to(share.hull.start, &share.pieces);
         let put = world.put(self.peer, self.request.region, &pieces, &data);
         let moved =
             self.server.memory().watchdog().watch(self.at(&share), share.bytes(), put).await;
@@ -203,7 +204,7 @@ impl<W: World> Transfer<'_, W> {
         let _room = self.server.cache().reserve(self.file, share.block).await?;
         let memory = world.memory(bytes);
         world.compute(self.cost_of(&share)).await;
-        let pieces = share.packed();
+        let pieces = pieces::packed(0, &share.pieces);
         let got = world.get(self.peer, self.request.region, &pieces, &memory);
         let moved = self.server.memory().watchdog().watch(self.at(&share), bytes, got).await;
         self.count(moved, &share)?;
@@ -258,30 +259,11 @@ struct Share {
 
 impl Share {
     fn new(block: u64, pieces: Vec<PieceRun>) -> Option<Self> {
-        let start = pieces.iter().map(|piece| piece.offset).min()?;
-        let end = pieces.iter().filter_map(|piece| piece.file_side().checked_end()).max()?;
-        Some(Self { block, pieces, hull: ByteRange::new(start, end) })
+        let hull = pieces::hull(pieces.iter())?;
+        Some(Self { block, pieces, hull })
     }
 
     fn bytes(&self) -> u64 {
-        self.pieces.iter().map(|piece| piece.bytes()).sum()
-    }
-
-    /// Returns the pieces with offsets from the start of the hull.
-    fn in_hull(&self) -> Vec<PieceRun> {
-        let start = self.hull.start;
-        let relative = |piece: &PieceRun| PieceRun { offset: piece.offset - start, ..*piece };
-        self.pieces.iter().map(relative).collect()
-    }
-
-    /// Returns the pieces as they lie in a memory without gaps.
-    fn packed(&self) -> Vec<PieceRun> {
-        let mut at = 0;
-        let packed = |piece: &PieceRun| {
-            let placed = PieceRun { offset: at, stride: piece.length, ..*piece };
-            at += piece.bytes();
-            placed
-        };
-        self.pieces.iter().map(packed).collect()
+        pieces::bytes_of(&self.pieces)
     }
 }

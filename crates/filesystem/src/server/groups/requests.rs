@@ -2,19 +2,24 @@
 
 use super::call::Call;
 use super::group::Joined;
+use super::refusal::bad;
 use super::roster::Roster;
+use crate::collective::disk_directed::carried::{bytes_of, carried_runs};
 use crate::collective::disk_directed::server::DirectedCall;
 use crate::scale::rare;
 use crate::server::answer::Answer;
 use crate::server::state::Server;
 use futures_util::future::{Either, select};
+use policy::{Access, Direction};
 use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::Rc;
 use tracing::{debug, warn};
-use units::{Duration, PeerId};
-use wire::{AllGatherRequest, CallId, Fault, GroupRequest, JoinRequest, Reply, RequestId};
-use world::World;
+use units::{Duration, PeerId, Run};
+use wire::{
+    AllGatherRequest, CallId, Fault, GroupRequest, JoinRequest, MemberRun, Reply, RequestId,
+};
+use world::{Memory, Payload, World};
 
 /// Maximum timeout, in milliseconds: one year.
 const TIMEOUT_MS_MAX: u64 = 365 * 24 * 3600 * 1000;
@@ -88,6 +93,62 @@ impl<W: World> Server<W> {
         let outcome = self.outcome_of(from, (id.group, &call), timeout_ms).await;
         self.groups().forget(id, &call);
         outcome.map(|bytes| Reply::Moved { bytes })
+    }
+
+    /// Joins a collective call for a member whose bytes go with the messages.
+    pub(crate) async fn join_with_data(
+        self: &Rc<Self>,
+        from: PeerId,
+        mut request: JoinRequest,
+        body: Option<W::Payload>,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        let rank = match request.members[..] {
+            [MemberRun { first, count: 1, .. }] => first,
+            _ => return bad("one member joins a call with its data".to_owned()),
+        };
+        self.groups().for_member(from, (request.call.group, rank), |_| Ok(()))?;
+        let runs = match self.carried_here(&request) {
+            Ok(runs) => runs,
+            // So that the other members do not wait for this one.
+            Err(fault) => {
+                request.access = Err(fault);
+                Vec::new()
+            }
+        };
+        let length = runs.iter().filter_map(|run| run.checked_end()).max().unwrap_or(0);
+        let Some(_permit) = self.memory().keep_written(length) else {
+            return Ok(Reply::NoRoom.into());
+        };
+        let memory = self.world().memory(length);
+        let is_read = request.parameters.direction == Direction::Read;
+        let brought = body.as_ref().map_or(0, Payload::length);
+        if request.access.is_ok() && brought != if is_read { 0 } else { bytes_of(&runs) } {
+            let cause = format!("a part came with {brought} bytes of data");
+            request.access = Err(Fault::BadRequest { cause });
+        } else if let Some(body) = body {
+            memory.scatter(&runs, &body);
+        }
+        let staged = self.staged_parts().stage((request.call, rank), memory.clone())?;
+        let reply = self.join(from, request).await?;
+        drop(staged);
+        let data = (is_read && length > 0).then(|| (memory.gather(&runs), None));
+        Ok(Answer { reply, data })
+    }
+
+    /// Returns the pieces of a member's memory whose bytes go with the messages of this server.
+    fn carried_here(&self, request: &JoinRequest) -> Result<Vec<Run>, Fault> {
+        let access = request.access.as_ref().map_err(Fault::clone)?;
+        let file = self.files().get(request.parameters.file)?;
+        let place = self.place_in(&file)?;
+        file.check_access(request.parameters.direction, access)?;
+        let part = match access {
+            Access::Parts(parts) if parts.len() == 1 => &parts[0],
+            _ => return bad("one member has one part".to_owned()),
+        };
+        match carried_runs(part, &file.stripe) {
+            Some(mut runs) => Ok(runs.remove(&place).unwrap_or_default()),
+            None => bad("the part is too large to go with its messages".to_owned()),
+        }
     }
 
     /// Waits for the outcome of a call: for the members until the timeout, then for the transfer.

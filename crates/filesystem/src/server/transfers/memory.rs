@@ -23,7 +23,7 @@ pub(crate) struct TransferMemory {
     answers: AnswerPools,
     /// Budget of the bytes of large requests.
     requests: Rc<RequestBudget>,
-    /// Budget of data that came with write requests.
+    /// Budget of data that goes with requests: of writes, and of small parts of collectives.
     writes: Rc<WriteBudget>,
     /// Watchdog of transfers between all this memory, or the cache, and clients.
     watchdog: Rc<TransferWatchdog>,
@@ -78,7 +78,7 @@ impl TransferMemory {
         }
     }
 
-    /// Keeps `bytes` bytes that came with a write request, if there is room for them.
+    /// Keeps `bytes` bytes that go with a request, if there is room for them.
     pub(crate) fn keep_written(&self, bytes: u64) -> Option<WritePermit> {
         self.writes.keep(bytes)
     }

@@ -1,11 +1,12 @@
-//! Budget of data that arrived with write requests and waits for room in the cache.
+//! Budget of data that goes with requests, and waits for room in the cache or for other members of
+//! a collective.
 //!
 //! Invariant: the bytes of a [`WritePermit`] count as used exactly as long as it lives.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Limit on the data of write requests that waits for room in the cache, for any number of clients.
+/// Limit on data that waits with its requests, for any number of clients.
 pub(crate) struct WriteBudget {
     bytes_max: u64,
     bytes: Cell<u64>,
