@@ -441,7 +441,8 @@ int64_t unisono_read_all(unisono_group_t *group, unisono_file_t *file,
                          const unisono_collective_options_t *options);
 
 /* Writes this member's part together with all members. Collective. A file that ends before becomes
- * longer. Where parts of members overlap it is undefined whose bytes are written. Arguments, result
+ * longer. Where parts of members overlap it is undefined whose bytes are written. Servers may write
+ * some of the data behind; unisono_flush meets their errors, as does sync in options. Arguments, result
  * and errors are those of unisono_read_all. */
 int64_t unisono_write_all(unisono_group_t *group, unisono_file_t *file,
                           const unisono_part_t *part, const void *memory, uint64_t memory_bytes,

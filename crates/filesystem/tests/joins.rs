@@ -177,6 +177,7 @@ fn invalid_joins_with_data_are_refused() {
             (1, Direction::Write, Some(15)),
             (2, Direction::Write, None),
             (3, Direction::Read, Some(16)),
+            (10, Direction::Write, Some(0)),
         ] {
             let reaction = ask(alone(number, part(16)), direction, data).await;
             assert!(is_refused(&reaction), "{direction:?}, {data:?}: {reaction:?}");
@@ -185,6 +186,12 @@ fn invalid_joins_with_data_are_refused() {
         assert!(is_refused(&large), "{large:?}");
         let outside = ask(alone(5, part(bytes)), Direction::Read, None).await;
         assert!(matches!(outside, Reaction::Answers(Err(Fault::PastEnd { .. }))), "{outside:?}");
+        let cannot = Fault::BadAccess { cause: "a reason".to_owned() };
+        let unable = JoinRequest { access: Err(cannot.clone()), ..alone(11, part(16)) };
+        let unable = ask(unable, Direction::Write, Some(16)).await;
+        assert!(matches!(unable, Reaction::Answers(Err(fault)) if fault == cannot));
+        let none_asked = ask(alone(12, part(16)), Direction::Read, Some(0)).await;
+        assert!(matches!(none_asked, Reaction::Answers(Ok(Reply::Moved { .. }))), "{none_asked:?}");
         let rule = ask(alone(6, nothing(1)), Direction::Read, None).await;
         assert!(is_refused(&rule), "{rule:?}");
         let mut two = join(0, &[(0, 2)], RegionId(0), nothing(2));
@@ -202,6 +209,39 @@ fn invalid_joins_with_data_are_refused() {
                 "{reaction:?}"
             );
         }
+    });
+}
+
+#[test]
+fn data_of_a_call_serves_no_other_call_of_its_name() {
+    // Proves: when a group ends and another with its number begins, the data that waits for a call
+    // of the first does not get into the call of the same number of the second.
+    let shape = Shape { servers: 1, block_bytes: 4096, cache_blocks: 8, ..Shape::default() };
+    let cluster = Cluster::<Bytes>::new(shape);
+    cluster.run_alone(0, |start| async move {
+        let raw = Raw::greeted(&start).await;
+        let bytes = 32 * start.shape.block_bytes;
+        let pool = policy::Pool::all(1);
+        let file = FileRecord { pool, ..record(1, bytes, start.shape.stripe()) };
+        raw.ask(FileRequest::Open(file), None).await;
+        assert!(is_done(&raw.ask(register(GROUP, 2, &[0], KEY), None).await));
+        let part = |length| Access::Parts(vec![OwnPart::contiguous(0, length)]);
+        let waiting = join(0, &[(0, 1)], RegionId(0), part(8));
+        let request = CollectiveRequest::JoinWithData(Box::new(waiting)).into();
+        raw.send_message(&Message::Request { id: wire::RequestId(5), request }).await;
+        let leave = LeaveRequest { group: GROUP, first: ClientId(0), count: 1 };
+        assert!(is_done(&raw.ask(GroupRequest::Leave(leave), None).await));
+        assert!(is_done(&raw.ask(register(GROUP, 1, &[0], KEY), None).await));
+        let memory = start.world.memory(bytes);
+        let region = start.world.expose(&memory, &[raw.server]).await.unwrap();
+        let whole = join(0, &[(0, 1)], region, part(bytes));
+        let whole = raw.ask(CollectiveRequest::Join(Box::new(whole)), None).await;
+        assert!(
+            matches!(whole, Reaction::Answers(Ok(Reply::Moved { bytes: all })) if all == bytes),
+            "{whole:?}"
+        );
+        let first = raw.reaction().await;
+        assert!(matches!(first, Reaction::Answers(Err(Fault::MembersMissing { .. }))), "{first:?}");
     });
 }
 

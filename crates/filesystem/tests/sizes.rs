@@ -166,6 +166,30 @@ fn many_make_a_file_longer_at_once() {
 }
 
 #[test]
+fn a_block_that_grows_stays_in_the_cache() {
+    // Proves: what is written at the end of a file, again and again, is read without the disk.
+    const PIECE: u64 = 10;
+    let shape = Shape { servers: 1, block_bytes: 1024, ..Shape::default() };
+    let cluster = Cluster::<Bytes>::new(shape);
+    cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        client.create("f", 0, start.shape.stripe()).await.unwrap();
+        let mut file = client.open("f").await.unwrap();
+        let mut model = Vec::new();
+        for number in 0..250 {
+            client.grow(&mut file, (number + 1) * PIECE).await.unwrap();
+            let piece = image(number, PIECE);
+            write(&client, &file, number * PIECE, &piece).await;
+            overwrite(&mut model, number * PIECE, &piece);
+            assert_eq!(read(&client, &file).await, model);
+        }
+        let statistics = client.buffers(&file).await.unwrap()[0];
+        assert_eq!((statistics.misses, statistics.evictions), (0, 0));
+        assert!(statistics.hits >= 250, "{statistics:?}");
+    });
+}
+
+#[test]
 fn a_size_outlives_servers_and_the_client_that_said_it() {
     let cluster = Cluster::<Bytes>::new(Shape { clients: 2, ..Shape::default() });
     cluster.run_alone(0, |start| async move {

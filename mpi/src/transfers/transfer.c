@@ -374,12 +374,15 @@ static int place(transfer_t *transfer, uint64_t offset)
     return code == MPI_SUCCESS && must_pack(transfer) ? pack(transfer) : code;
 }
 
-/* True for a call that ends when all of its data is on the disks. */
-static int is_directed(const transfer_t *transfer)
+/* True for a call that ends when all of its data is on the disks. Of other calls servers may still
+ * write behind. */
+static int ends_on_disks(const transfer_t *transfer)
 {
-    int strategy = transfer->file->options.strategy;
-    return is_collective(transfer)
-           && (strategy == UNISONO_DISK_DIRECTED || strategy == UNISONO_NONCOLLECTIVE);
+    if (!is_collective(transfer))
+        return 0;
+    const unisono_collective_options_t *options = &transfer->file->options;
+    return options->strategy == UNISONO_NONCOLLECTIVE
+           || (options->strategy == UNISONO_DISK_DIRECTED && options->sync);
 }
 
 static void finish(transfer_t *transfer);
@@ -401,7 +404,7 @@ transfer_t *transfer_begin(open_file_t *file, const access_t *access, uint64_t o
     transfer->code = code == MPI_SUCCESS ? place(transfer, offset) : code;
     if (is_atomic || file->is_independent)
         transfer->access.flags &= ~COLLECTIVE;
-    if (is_write(transfer) && !is_directed(transfer))
+    if (is_write(transfer) && !ends_on_disks(transfer))
         file->has_unreported = 1;
     pthread_mutex_unlock(&file->lock);
     if (transfer->code == MPI_SUCCESS && is_atomic)

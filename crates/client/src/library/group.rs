@@ -302,7 +302,8 @@ impl Group {
 
     /// Writes this member's part of a file from `from`, together with all members. A file that ends
     /// before becomes longer. Collective. Where parts of members overlap, it is undefined whose
-    /// bytes are written. Returns the number of bytes of the part.
+    /// bytes are written. Servers may write some of the data behind: [`File::flush`] meets their
+    /// errors, as does [`CollectiveOptions::sync`]. Returns the number of bytes of the part.
     ///
     /// # Errors
     /// As for [`Group::read`].

@@ -34,7 +34,9 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
     ) -> Result<Answer<W::Payload>, Fault> {
         match request {
-            CollectiveRequest::Join(request) => self.join(from, *request).await.map(Answer::from),
+            CollectiveRequest::Join(request) => {
+                self.join(from, *request, None).await.map(Answer::from)
+            }
             CollectiveRequest::JoinWithData(request) => {
                 self.join_with_data(from, *request, body).await
             }

@@ -47,7 +47,7 @@ impl<W: World> Server<W> {
     }
 }
 
-impl Groups {
+impl<M> Groups<M> {
     /// Pings the clients of the members of a group for which others have waited in vain for a time
     /// of `waited`. Returns the members that do not answer or have not registered. When all answer,
     /// returns all.

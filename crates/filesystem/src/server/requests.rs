@@ -161,11 +161,11 @@ impl<W: World> Server<W> {
         (from, id): (PeerId, RequestId),
         outcome: Result<Answer<W::Payload>, Fault>,
     ) {
-        let (result, data) = match outcome {
-            Ok(Answer { reply, data }) => (Ok(reply), data),
+        let (result, data, _permit) = match outcome {
+            Ok(Answer { reply, data, permit }) => (Ok(reply), data, permit),
             Err(fault) => {
                 debug!(client = from.0, %fault, "a request failed");
-                (Err(fault), None)
+                (Err(fault), None, None)
             }
         };
         let header = wire::encode(&Message::Reply { id, result });

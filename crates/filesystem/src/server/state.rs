@@ -15,7 +15,6 @@ use crate::server::groups::Groups;
 use crate::server::stop::Stop;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::memory::TransferMemory;
-use crate::server::transfers::staged_parts::StagedParts;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, ServerId};
@@ -38,8 +37,7 @@ pub(crate) struct Server<W: World> {
     counters: Counters,
     memory: TransferMemory,
     active_transfers: ActiveTransfers,
-    staged_parts: StagedParts<W::Memory>,
-    groups: Groups,
+    groups: Groups<W::Memory>,
     collectives: Scope<W, Infallible>,
     stop: Stop,
 }
@@ -76,7 +74,6 @@ impl<W: World> Server<W> {
             counters: Counters::default(),
             memory,
             active_transfers: ActiveTransfers::default(),
-            staged_parts: StagedParts::default(),
             groups: Groups::default(),
             stop: Stop::default(),
         })
@@ -149,13 +146,8 @@ impl<W: World> Server<W> {
         &self.active_transfers
     }
 
-    /// Small parts of members of active collectives.
-    pub(crate) fn staged_parts(&self) -> &StagedParts<W::Memory> {
-        &self.staged_parts
-    }
-
     /// Groups of clients, and their calls.
-    pub(crate) fn groups(&self) -> &Groups {
+    pub(crate) fn groups(&self) -> &Groups<W::Memory> {
         &self.groups
     }
 

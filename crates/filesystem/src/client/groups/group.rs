@@ -6,7 +6,8 @@
 //! messages with one another.
 //!
 //! Invariants:
-//! - A member that exposes its memory does so before it joins, and withdraws it before the call ends.
+//! - A member that exposes its memory does so before it joins, and withdraws it before the call
+//!   ends.
 //! - A call that fails at one server is cancelled at the others, and ends when all have answered.
 
 use crate::client::faults::unexpected;

@@ -88,7 +88,7 @@ async fn page<W: World>(
     server.cache().prefetcher().begin_after(&file, block);
     server.counters().count_moved(length);
     let loan = pin.map(|pin| Rc::new(pin) as Loan);
-    Ok(Answer { reply: Reply::Done, data: Some((payload, loan)) })
+    Ok(Answer { reply: Reply::Done, data: Some((payload, loan)), permit: None })
 }
 
 /// Copies the data of a write request into the cache. Returns the processor time to be paid, as

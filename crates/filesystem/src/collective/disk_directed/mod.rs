@@ -14,6 +14,6 @@
 
 pub(crate) mod carried;
 pub(crate) mod client;
-mod participants;
+pub(crate) mod participants;
 pub(crate) mod plan;
 pub(crate) mod server;

@@ -4,24 +4,31 @@ use crate::scale::{Table, rare};
 use crate::server::{Roster, Server};
 use futures_util::future::{Either, select};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::rc::Rc;
 use units::{ClientId, Duration, PeerId, RegionId};
-use wire::{CallId, Fault, MemberRun};
+use wire::{Fault, MemberRun};
 use world::World;
 
 /// Participants of one collective, as one server knows them. It looks for a participant when it has
 /// data for it: most of thousands have none here.
 pub(super) struct Participants<W: World> {
     server: Rc<Server<W>>,
-    call: CallId,
-    roster: Rc<Roster>,
-    /// All members of the group, ascending, with their memory.
-    members: Vec<MemberRun>,
+    members: Members<W::Memory>,
     /// Connections that were looked for.
     peers: RefCell<Table<ClientId, PeerId>>,
     /// Time to wait for a member that another client has registered, and that connects now.
     timeout: Duration,
+}
+
+/// Members of a collective call.
+pub(crate) struct Members<M> {
+    pub(crate) roster: Rc<Roster>,
+    /// All members of the group, ascending, with their regions.
+    pub(crate) runs: Vec<MemberRun>,
+    /// Memories at this server, of members whose bytes go with the messages of the call.
+    pub(crate) staged: BTreeMap<ClientId, M>,
 }
 
 /// Where the memory of a participant is.
@@ -35,12 +42,10 @@ pub(super) enum Place<M> {
 impl<W: World> Participants<W> {
     pub(super) fn new(
         server: &Rc<Server<W>>,
-        call: CallId,
-        (roster, members): (Rc<Roster>, Vec<MemberRun>),
+        members: Members<W::Memory>,
         timeout: Duration,
     ) -> Self {
-        let (server, peers) = (Rc::clone(server), RefCell::default());
-        Self { server, call, roster, members, peers, timeout }
+        Self { server: Rc::clone(server), members, peers: RefCell::default(), timeout }
     }
 
     /// Returns the memory of a participant.
@@ -48,23 +53,24 @@ impl<W: World> Participants<W> {
     /// # Errors
     /// [`Fault::ClientLeft`] when it is not connected.
     pub(super) async fn place_of(&self, client: ClientId) -> Result<Place<W::Memory>, Fault> {
-        if let Some(memory) = self.server.staged_parts().of((self.call, client)) {
-            return Ok(Place::Staged(memory));
+        if let Some(memory) = self.members.staged.get(&client) {
+            return Ok(Place::Staged(memory.clone()));
         }
         let known = self.peers.borrow().get(client).copied();
         let peer = match known.or_else(|| self.find(client)) {
             Some(peer) => peer,
             None => rare(self.wait_for(client)).await?,
         };
-        let run = self.members.partition_point(|run| run.end() <= u64::from(client.0));
-        let region = self.members.get(run).filter(|run| run.first <= client).map(|run| run.region);
+        let run = self.members.runs.partition_point(|run| run.end() <= u64::from(client.0));
+        let region =
+            self.members.runs.get(run).filter(|run| run.first <= client).map(|run| run.region);
         let not_named = || format!("{client} does not take part in the collective");
         let region = region.ok_or_else(|| Fault::BadRequest { cause: not_named() })?;
         Ok(Place::Exposed(peer, region))
     }
 
     fn find(&self, client: ClientId) -> Option<PeerId> {
-        let peer = self.server.clients().peer_of(self.roster.key_of(client)?)?;
+        let peer = self.server.clients().peer_of(self.members.roster.key_of(client)?)?;
         self.peers.borrow_mut().insert(client, peer);
         Some(peer)
     }
@@ -75,7 +81,7 @@ impl<W: World> Participants<W> {
             let cause = "it is not connected to this server".to_owned();
             Fault::ClientLeft { client, cause }
         };
-        let key = self.roster.key_of(client).ok_or_else(left)?;
+        let key = self.members.roster.key_of(client).ok_or_else(left)?;
         if self.server.clients().has_departed(key) {
             return Err(left());
         }

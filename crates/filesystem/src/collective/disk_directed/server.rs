@@ -2,30 +2,28 @@
 
 use super::super::access_checks::transfer_fault;
 use super::super::pieces;
-use super::participants::{Participants, Place};
+use super::participants::{Members, Participants, Place};
+use crate::server::Server;
 use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
 use crate::server::transfers::active_transfers::TransferKey;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
-use crate::server::{Roster, Server};
 use futures_util::future::{Either, select, try_join_all};
 use policy::{Access, Direction, DiskOrder, covers_block, disk_order};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tracing::debug;
 use units::{ByteRange, ClientId, DiskId, Duration, PieceRun, Run, ServerId};
-use wire::{CallId, CollectiveCall, Fault, MemberRun};
+use wire::{CallId, CollectiveCall, Fault};
 use world::{Disk, DiskError, Memory, Payload, Scope, TransferError, World};
 
 /// A collective call that all members of a group have joined.
-pub(crate) struct DirectedCall {
+pub(crate) struct DirectedCall<M> {
     pub(crate) id: CallId,
     pub(crate) parameters: CollectiveCall,
     /// Bytes of each member, by rank.
     pub(crate) access: Access,
-    /// Memory of each member.
-    pub(crate) members: Vec<MemberRun>,
-    pub(crate) roster: Rc<Roster>,
+    pub(crate) members: Members<M>,
     /// Time to wait for a member that is not connected yet.
     pub(crate) timeout: Duration,
 }
@@ -45,11 +43,14 @@ struct Collective<W: World> {
     moved: Cell<u64>,
 }
 
-impl DirectedCall {
+impl<M> DirectedCall<M> {
     /// Carries out the transfer; returns the number of bytes moved. When a participant leaves
     /// before the end, drops the transfer with all its buffers.
-    pub(crate) async fn serve<W: World>(self, server: &Rc<Server<W>>) -> Result<u64, Fault> {
-        let Self { id, parameters, access, members, roster, timeout } = self;
+    pub(crate) async fn serve<W: World<Memory = M>>(
+        self,
+        server: &Rc<Server<W>>,
+    ) -> Result<u64, Fault> {
+        let Self { id, parameters, access, members, timeout } = self;
         let file = server.files().get(parameters.file)?;
         file.check_access(parameters.direction, &access)?;
         let ByteRange { start, end } = access.file_extent();
@@ -74,7 +75,7 @@ impl DirectedCall {
             access,
             file,
             place,
-            participants: Participants::new(server, id, (roster, members), timeout),
+            participants: Participants::new(server, members, timeout),
             ends,
             moved: Cell::new(0),
         });
@@ -101,6 +102,13 @@ impl<W: World> Collective<W> {
         let disks = 0..self.file.stripe.disks_per_server;
         try_join_all(disks.map(|disk| self.transfer_disk(DiskId(disk)))).await?;
         if self.parameters.sync && self.parameters.direction == Direction::Write {
+            // Of earlier calls some bytes are in the cache.
+            let failures = self.server.write_failures();
+            let before = failures.count();
+            self.server.cache().flush(self.file.file).await;
+            if failures.count() > before {
+                failures.latest(self.file.file)?;
+            }
             self.server.disks().sync(&self.file).await?;
         }
         Ok(())
@@ -170,9 +178,13 @@ impl<W: World> Collective<W> {
     /// rest of it next. A call with gaps in many blocks leaves the cache alone, and so does one
     /// that waits for stable storage.
     fn is_for_cache(&self, block: u64, shares: &[Share]) -> bool {
-        (block == self.ends.0 || block == self.ends.1)
-            && !self.parameters.sync
-            && !self.covers(shares, self.file.block_range(block))
+        let range = self.file.block_range(block);
+        let is_whole = match self.parameters.direction {
+            // Several clients may want the same bytes.
+            Direction::Read => wants_whole(shares, range.length()),
+            Direction::Write => self.covers(shares, range),
+        };
+        (block == self.ends.0 || block == self.ends.1) && !self.parameters.sync && !is_whole
     }
 
     /// Transfers a block by the block cache, as a request of a single client does. A block that is
@@ -312,8 +324,7 @@ impl<W: World> Collective<W> {
         if bytes != range.length() || !self.access.may_overlap() {
             return bytes == range.length();
         }
-        let all: Vec<PieceRun> = shares.iter().flat_map(|share| share.pieces.clone()).collect();
-        covers_block(&all, range.length())
+        wants_whole(shares, range.length())
     }
 
     /// Returns a block from the cache, which may have newer data, or from the disk.
@@ -381,17 +392,26 @@ pub(super) async fn blocks_in_order<W: World>(
     let blocks = stripe.blocks_in(access.file_extent());
     let own = stripe.blocks_on(place, number, blocks.clone());
     let total = (blocks.end - blocks.start).div_ceil(stripe.disks());
-    let is_wanted = |block: &u64| access.clients_in(file.block_range(*block)).next().is_some();
-    let mut wanted = own.clone().filter(is_wanted);
-    wanted.next()?;
-    if wanted.next().is_some() {
+    let is_wanted = |block: u64| access.clients_in(file.block_range(block)).next().is_some();
+    if !own.clone().any(is_wanted) {
+        return None;
+    }
+    if own.clone().nth(1).is_some() {
         // One block is in every order.
         disk.locate(file.file).await;
     }
-    drop(wanted);
     let (disk, open) = (disk.clone(), Rc::clone(file));
     let address = move |block| disk.address(open.file, open.disk_offset(block));
     Some(disk_order(order, own, total, (place.0, stripe.servers), address))
+}
+
+/// Tells if the pieces of all clients together are every byte of a block of `length` bytes.
+fn wants_whole(shares: &[Share], length: u64) -> bool {
+    if shares.iter().map(Share::bytes).sum::<u64>() < length {
+        return false;
+    }
+    let all: Vec<PieceRun> = shares.iter().flat_map(|share| share.pieces.clone()).collect();
+    covers_block(&all, length)
 }
 
 /// Copies pieces of a block into the memory of a member.

@@ -58,6 +58,7 @@ impl<W: World> Admission<W> {
             }
             match self.table.try_enter(file, block) {
                 Some(user) if user.length() == length => return Ok(user),
+                Some(user) if self.table.grow(&self.world, file, &user, length) => return Ok(user),
                 Some(stale) => {
                     drop(stale);
                     rare(self.write_back.flush_and_evict(key)).await;

@@ -181,7 +181,7 @@ impl<W: World> BlockTable<W> {
 
     /// True when a block is occupied, or may become so.
     pub(super) fn may_be_used(&self, entry: &Entry<W>) -> bool {
-        entry.is_occupied() || self.occupancy.fits(entry.disk(), entry.length())
+        entry.is_occupied() || self.occupancy.fits(entry.disk(), entry.room())
     }
 
     /// Returns a user of a block, which comes in if it is not in the table. `None` when it must
@@ -212,6 +212,18 @@ impl<W: World> BlockTable<W> {
         self.entries.borrow_mut().insert(key, entry);
         self.bytes.set(self.bytes.get() + length);
         Some(user)
+    }
+
+    /// Makes a block longer, as its file has become. Returns false, without effect, when that must
+    /// wait.
+    pub(super) fn grow(&self, world: &W, file: &Rc<OpenFile>, user: &User<W>, length: u64) -> bool {
+        let fits = |more: &u64| {
+            *more == 0 || (self.has_room(*more) && self.occupancy.fits(user.disk(), *more))
+        };
+        let Some(more) = user.room_to_grow(file, length).filter(fits) else { return false };
+        self.bytes.set(self.bytes.get() + more);
+        user.grow(world, length, more);
+        true
     }
 
     /// True when a block may be able to come in now.
@@ -338,7 +350,7 @@ impl<W: World> BlockTable<W> {
 
     fn remove(&self, key: BlockKey) {
         if let Some(entry) = self.entries.borrow_mut().remove(&key) {
-            self.bytes.set(self.bytes.get() - entry.length());
+            self.bytes.set(self.bytes.get() - entry.room());
             self.order.borrow_mut().remove(key);
             entry.leave();
         }

@@ -56,6 +56,12 @@ impl DirtyBlocks {
         place
     }
 
+    /// Notes that a dirty block of a disk has become longer by `more` bytes.
+    pub(super) fn grow(&self, disk: DiskId, more: u64) {
+        self.bytes.set(self.bytes.get() + more);
+        *self.of_disks.borrow_mut().entry(disk).or_default() += more;
+    }
+
     /// Removes the block at a place, which is not dirty any more.
     pub(super) fn remove(&self, place: (DiskId, u64), length: u64) {
         let removed = self.blocks.borrow_mut().remove(&place);

@@ -20,7 +20,9 @@ pub(crate) struct Entry<W: World> {
     place: usize,
     file: Rc<OpenFile>,
     disk: DiskId,
-    length: u64,
+    length: Cell<u64>,
+    /// Bytes that it occupies in the cache: at least its length.
+    room: Cell<u64>,
     users: Cell<u32>,
     /// True when it has left the cache. Its users occupy no room there then.
     has_left: Cell<bool>,
@@ -81,9 +83,9 @@ impl<W: World> Drop for User<W> {
     fn drop(&mut self) {
         self.0.users.set(self.0.users.get() - 1);
         if self.0.users.get() == 0 {
-            let Entry { occupancy, disk, length, .. } = &*self.0;
+            let Entry { occupancy, disk, room, .. } = &*self.0;
             if !self.0.is_dirty() && !self.0.has_left.get() {
-                occupancy.free(*disk, *length);
+                occupancy.free(*disk, room.get());
             }
             occupancy.notify_freed(*disk);
             occupancy.notify_room();
@@ -112,7 +114,8 @@ impl<W: World> Entry<W> {
             place,
             file: Rc::clone(file),
             disk: file.stripe.locate(block).disk,
-            length,
+            length: Cell::new(length),
+            room: Cell::new(length),
             users: Cell::new(0),
             has_left: Cell::new(false),
             busy: Cell::new(false),
@@ -127,7 +130,7 @@ impl<W: World> Entry<W> {
 
     pub(crate) fn user(entry: &Rc<Self>) -> User<W> {
         if !entry.is_occupied() {
-            entry.occupancy.occupy(entry.disk, entry.length);
+            entry.occupancy.occupy(entry.disk, entry.room());
         }
         entry.users.set(entry.users.get() + 1);
         User(Rc::clone(entry))
@@ -142,7 +145,12 @@ impl<W: World> Entry<W> {
     }
 
     pub(crate) fn length(&self) -> u64 {
-        self.length
+        self.length.get()
+    }
+
+    /// Bytes that it occupies in the cache.
+    pub(super) fn room(&self) -> u64 {
+        self.room.get()
     }
 
     pub(crate) fn disk(&self) -> DiskId {
@@ -165,7 +173,7 @@ impl<W: World> Entry<W> {
     }
 
     fn whole(&self) -> ByteRange {
-        ByteRange::at(0, self.length)
+        ByteRange::at(0, self.length())
     }
 
     /// Offset of the block in its object, in bytes.
@@ -183,7 +191,7 @@ impl<W: World> Entry<W> {
     pub(super) fn leave(&self) {
         assert!(!self.is_dirty(), "what the disk does not have stays");
         if self.is_occupied() {
-            self.occupancy.free(self.disk, self.length);
+            self.occupancy.free(self.disk, self.room());
             self.occupancy.notify_freed(self.disk);
         }
         self.has_left.set(true);
@@ -216,25 +224,54 @@ impl<W: World> Entry<W> {
         let (dirty, is_dirty) = (self.occupancy.dirty(), !self.state.borrow().dirty.is_empty());
         match (self.dirty_place.get(), is_dirty) {
             (None, true) => {
-                let place = dirty.add(self.disk, self.key, self.length);
+                let place = dirty.add(self.disk, self.key, self.room());
                 self.dirty_place.set(Some(place));
             }
             (Some(place), false) => {
-                dirty.remove(place, self.length);
+                dirty.remove(place, self.room());
                 self.dirty_place.set(None);
             }
             (None, false) | (Some(_), true) => {}
         }
     }
 
-    /// True when every byte has been written since the disk last had it.
+    /// True when every byte has been written since the disk last had it, and no more can come: the
+    /// last block of a file may become longer.
     pub(crate) fn is_written_full(&self) -> bool {
-        self.state.borrow().dirty.is_full(self.length)
+        self.is_whole_block() && self.state.borrow().dirty.is_full(self.length())
     }
 
     /// False when bytes will be missing after a write of `length` more.
     pub(super) fn may_be_full_with(&self, length: u64) -> bool {
-        self.state.borrow().dirty.bytes().saturating_add(length) >= self.length
+        let dirty = self.state.borrow().dirty.bytes();
+        self.is_whole_block() && dirty.saturating_add(length) >= self.length()
+    }
+
+    fn is_whole_block(&self) -> bool {
+        self.length() == self.file.stripe.block_bytes
+    }
+
+    /// Returns the further room that it needs to become `length` bytes long, as its file has;
+    /// `None` when others than the caller use it. It takes twice as much as needed, so that the
+    /// bytes of a block that grows again and again are not copied each time.
+    pub(super) fn room_to_grow(&self, file: &Rc<OpenFile>, length: u64) -> Option<u64> {
+        let is_alone = self.users.get() == 1 && !self.busy.get() && !self.has_left.get();
+        if !is_alone || length <= self.length() || !Rc::ptr_eq(&self.file, file) {
+            return None;
+        }
+        let wanted = length.saturating_mul(2).min(file.stripe.block_bytes);
+        Some(if length <= self.room() { 0 } else { wanted - self.room() })
+    }
+
+    /// Makes it `length` bytes long with so much more room, and keeps its bytes.
+    pub(super) fn grow(&self, world: &W, length: u64, more: u64) {
+        self.occupancy.occupy(self.disk, more);
+        if self.is_dirty() {
+            self.occupancy.dirty().grow(self.disk, more);
+        }
+        self.room.update(|room| room + more);
+        self.state.borrow_mut().enlarge(world, length, self.room());
+        self.length.set(length);
     }
 
     pub(crate) fn is_fragmented(&self) -> bool {
@@ -281,7 +318,7 @@ impl<W: World> Entry<W> {
     pub(crate) fn freeze(&self) {
         let state = &mut *self.state.borrow_mut();
         if state.knows(self.whole()) {
-            state.freeze();
+            state.freeze(self.length());
         }
     }
 
@@ -293,11 +330,11 @@ impl<W: World> Entry<W> {
 
     fn overwrite(&self, world: &W, runs: &[Run], payload: &W::Payload) {
         let state = &mut *self.state.borrow_mut();
-        if runs == [Run::contiguous(0, self.length)] {
+        if runs == [Run::contiguous(0, self.length())] {
             // A whole block is kept without a copy.
             state.content = Content::Frozen(payload.clone());
         } else {
-            state.memory(world, self.length).scatter(runs, payload);
+            state.memory(world, self.length()).scatter(runs, payload);
         }
         let ranges = runs.iter().flat_map(|run| {
             let pieces = if run.is_contiguous() { contiguous(*run) } else { *run };
@@ -315,7 +352,7 @@ impl<W: World> Entry<W> {
         if missing == [self.whole()] {
             state.content = Content::Frozen(payload);
         } else {
-            let memory = state.memory(world, self.length);
+            let memory = state.memory(world, self.length());
             for gap in missing {
                 let run = Run::contiguous(gap.start, gap.length());
                 memory.scatter(&[run], &payload.slice(gap.start, gap.length()));
@@ -332,7 +369,7 @@ impl<W: World> Entry<W> {
         }
         let state = &mut *self.state.borrow_mut();
         let missing: Vec<ByteRange> = state.missing_in(range).collect();
-        let memory = state.memory(world, self.length);
+        let memory = state.memory(world, self.length());
         for gap in missing {
             let run = Run::contiguous(gap.start, gap.length());
             memory.scatter(&[run], &payload.slice(gap.start - offset, gap.length()));
@@ -358,8 +395,8 @@ impl<W: World> Entry<W> {
             state.dirty.iter().collect()
         };
         state.settle();
-        if ranges.len() == 1 && ranges[0].length() == self.length {
-            return state.freeze().into_iter().map(|payload| (0, payload)).collect();
+        if ranges.len() == 1 && ranges[0].length() == self.length() {
+            return state.freeze(self.length()).into_iter().map(|payload| (0, payload)).collect();
         }
         let cut = |range: &ByteRange| {
             let run = Run::contiguous(range.start, range.length());
@@ -449,10 +486,35 @@ impl<W: World> State<W> {
         }
     }
 
-    /// Returns the bytes as a shareable payload.
-    fn freeze(&mut self) -> Option<W::Payload> {
+    /// Has a memory of `room` bytes, if the present one is too small for `length` bytes. Keeps the
+    /// known bytes.
+    fn enlarge(&mut self, world: &W, length: u64, room: u64) {
+        let known: Vec<ByteRange> = self.clean.iter().chain(self.dirty.iter()).collect();
+        let run = |range: &ByteRange| Run::contiguous(range.start, range.length());
+        let longer = || world.memory(room);
         self.content = match std::mem::replace(&mut self.content, Content::Empty) {
-            Content::Assembling(memory) => Content::Frozen(memory.freeze()),
+            Content::Assembling(memory) if memory.length() < length => {
+                let longer = longer();
+                for run in known.iter().map(run) {
+                    longer.scatter(&[run], &memory.gather(&[run]));
+                }
+                Content::Assembling(longer)
+            }
+            Content::Frozen(payload) => {
+                let longer = longer();
+                for run in known.iter().map(run) {
+                    longer.scatter(&[run], &payload.slice(run.offset, run.length));
+                }
+                Content::Assembling(longer)
+            }
+            other => other,
+        };
+    }
+
+    /// Returns the bytes as a shareable payload of `length` bytes.
+    fn freeze(&mut self, length: u64) -> Option<W::Payload> {
+        self.content = match std::mem::replace(&mut self.content, Content::Empty) {
+            Content::Assembling(memory) => Content::Frozen(memory.freeze().slice(0, length)),
             other => other,
         };
         match &self.content {

@@ -6,14 +6,18 @@
 //! - If no client had the file open, the first that writes or flushes gets it.
 //! - A request to stop the server gets, once, a fault that no client has got.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{FileId, PeerId};
 use wire::Fault;
 
 /// Latest failure of each file, until it is reported.
 #[derive(Default)]
-pub(crate) struct WriteFailures(RefCell<BTreeMap<FileId, Failure>>);
+pub(crate) struct WriteFailures {
+    of_files: RefCell<BTreeMap<FileId, Failure>>,
+    /// Number of failures so far.
+    recorded: Cell<u64>,
+}
 
 struct Failure {
     fault: Fault,
@@ -27,7 +31,8 @@ struct Failure {
 impl WriteFailures {
     /// Records a failure of a file.
     pub(crate) fn record(&self, file: FileId, fault: Fault) {
-        self.0
+        self.recorded.update(|count| count + 1);
+        self.of_files
             .borrow_mut()
             .insert(file, Failure { fault, reported_to: BTreeSet::new(), reported_at_stop: false });
     }
@@ -35,7 +40,7 @@ impl WriteFailures {
     /// Notes that a client has opened a file. A failure that was reported to others happened
     /// before.
     pub(crate) fn opened(&self, file: FileId, by: PeerId) {
-        if let Some(failure) = self.0.borrow_mut().get_mut(&file)
+        if let Some(failure) = self.of_files.borrow_mut().get_mut(&file)
             && !failure.reported_to.is_empty()
         {
             failure.reported_to.insert(by);
@@ -44,17 +49,35 @@ impl WriteFailures {
 
     /// Returns the fault that a client has not got yet.
     pub(crate) fn report_to(&self, file: FileId, to: PeerId) -> Result<(), Fault> {
-        let mut failures = self.0.borrow_mut();
+        let mut failures = self.of_files.borrow_mut();
         let failure = failures.get_mut(&file).filter(|failure| !failure.reported_to.contains(&to));
         let Some(failure) = failure else { return Ok(()) };
         failure.reported_to.insert(to);
         Err(failure.fault.clone())
     }
 
+    /// Returns the fault that a client has not got yet, and does not count it as reported.
+    pub(crate) fn unreported_to(&self, file: FileId, to: PeerId) -> Option<Fault> {
+        let failures = self.of_files.borrow();
+        let failure = failures.get(&file).filter(|failure| !failure.reported_to.contains(&to));
+        failure.map(|failure| failure.fault.clone())
+    }
+
+    /// Fails with the latest failure of a file, if there is one, and does not count it as reported.
+    pub(crate) fn latest(&self, file: FileId) -> Result<(), Fault> {
+        let failures = self.of_files.borrow();
+        failures.get(&file).map_or(Ok(()), |failure| Err(failure.fault.clone()))
+    }
+
+    /// Number of failures of all files so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.recorded.get()
+    }
+
     /// Returns, once, a fault that no client has got: a second request to stop succeeds.
     pub(crate) fn unreported(&self) -> Result<(), Fault> {
         let mut outcome = Ok(());
-        for failure in self.0.borrow_mut().values_mut() {
+        for failure in self.of_files.borrow_mut().values_mut() {
             if failure.reported_to.is_empty()
                 && !std::mem::replace(&mut failure.reported_at_stop, true)
             {
@@ -66,7 +89,7 @@ impl WriteFailures {
 
     /// Forgets a reported failure of a file that no client has open any more.
     pub(crate) fn closed(&self, file: FileId) {
-        let mut failures = self.0.borrow_mut();
+        let mut failures = self.of_files.borrow_mut();
         if failures.get(&file).is_some_and(|failure| !failure.reported_to.is_empty()) {
             failures.remove(&file);
         }
@@ -74,6 +97,6 @@ impl WriteFailures {
 
     /// Forgets a removed file.
     pub(crate) fn forget(&self, file: FileId) {
-        self.0.borrow_mut().remove(&file);
+        self.of_files.borrow_mut().remove(&file);
     }
 }

@@ -12,7 +12,7 @@ use wire::{CollectiveCall, Fault, MemberRun};
 /// One collective call.
 ///
 /// Invariant: it has one outcome, the same for every member that has joined it or joins it later.
-pub(super) struct Call {
+pub(super) struct Call<M> {
     description: String,
     parameters: CollectiveCall,
     /// Number of members of the group.
@@ -23,6 +23,8 @@ pub(super) struct Call {
     joined_count: Cell<u64>,
     /// Access of the members of each request, until the transfer begins.
     accesses: RefCell<Vec<(Vec<MemberRun>, Access)>>,
+    /// Memories at this server, of members whose bytes go with the messages.
+    staged: RefCell<BTreeMap<ClientId, M>>,
     /// True from the moment at which the last member has joined.
     is_complete: Cell<bool>,
     outcome: RefCell<Option<Result<u64, Fault>>>,
@@ -31,7 +33,7 @@ pub(super) struct Call {
     changed: Signal,
 }
 
-impl Call {
+impl<M> Call<M> {
     /// Begins the call `number` of a group of `size` members.
     pub(super) fn new(
         parameters: CollectiveCall,
@@ -45,6 +47,7 @@ impl Call {
             joined: RefCell::default(),
             joined_count: Cell::new(0),
             accesses: RefCell::default(),
+            staged: RefCell::default(),
             is_complete: Cell::new(false),
             outcome: RefCell::default(),
             late: Late::default(),
@@ -104,6 +107,16 @@ impl Call {
             }
         }
         (members, Access::of_parts(parts))
+    }
+
+    /// Adds the memory of a member that has joined.
+    pub(super) fn stage(&self, rank: ClientId, memory: M) {
+        self.staged.borrow_mut().insert(rank, memory);
+    }
+
+    /// Returns the memories at this server. Once.
+    pub(super) fn take_staged(&self) -> BTreeMap<ClientId, M> {
+        self.staged.take()
     }
 
     pub(super) fn is_complete(&self) -> bool {
@@ -204,7 +217,7 @@ mod tests {
 
     const SIZE: u32 = 6;
 
-    fn call() -> Call {
+    fn call() -> Call<()> {
         let (direction, order) = (Direction::Read, DiskOrder::Sorted);
         let parameters = CollectiveCall { direction, file: FileId(1), order, sync: false };
         Call::new(parameters, (0, SIZE), "f")

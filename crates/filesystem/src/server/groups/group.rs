@@ -32,14 +32,13 @@ const FAILED_CALLS_MAX: usize = 64;
 const CALLS_MAX: usize = 4096;
 
 /// Groups and all-gathers of a server.
-#[derive(Default)]
-pub(crate) struct Groups {
-    groups: RefCell<BTreeMap<u64, Group>>,
+pub(crate) struct Groups<M> {
+    groups: RefCell<BTreeMap<u64, Group<M>>>,
     all_gathers: AllGathers,
 }
 
 /// One group.
-pub(super) struct Group {
+pub(super) struct Group<M> {
     size: u32,
     roster: Rc<Roster>,
     /// Members that have left of their own will.
@@ -47,7 +46,7 @@ pub(super) struct Group {
     /// Reason why no call can succeed any more.
     broken: Option<Fault>,
     /// Calls that some member has joined and that have not ended.
-    calls: BTreeMap<u64, Rc<Call>>,
+    calls: BTreeMap<u64, Rc<Call<M>>>,
     failed: VecDeque<(u64, Fault)>,
     /// Counter that the members share.
     pub(super) counter: u64,
@@ -56,13 +55,13 @@ pub(super) struct Group {
 }
 
 /// A call that some members have joined.
-pub(super) struct Joined {
-    pub(super) call: Rc<Call>,
+pub(super) struct Joined<M> {
+    pub(super) call: Rc<Call<M>>,
     /// Members of the group, when these were the last to join: then the transfer begins.
     pub(super) complete: Option<Rc<Roster>>,
 }
 
-impl Group {
+impl<M> Group<M> {
     fn new(size: u32) -> Self {
         Self {
             size,
@@ -77,7 +76,7 @@ impl Group {
     }
 
     /// Returns the call of this number, which begins now if no member has joined it.
-    fn call(&mut self, request: &JoinRequest, file_name: &str) -> Result<Rc<Call>, Fault> {
+    fn call(&mut self, request: &JoinRequest, file_name: &str) -> Result<Rc<Call<M>>, Fault> {
         let JoinRequest { call: CallId { number, .. }, parameters, .. } = *request;
         if let Some((_, fault)) = self.failed.iter().find(|(failed, _)| *failed == number) {
             return Err(fault.clone());
@@ -144,7 +143,13 @@ impl Group {
     }
 }
 
-impl Groups {
+impl<M> Default for Groups<M> {
+    fn default() -> Self {
+        Self { groups: RefCell::default(), all_gathers: AllGathers::default() }
+    }
+}
+
+impl<M> Groups<M> {
     pub(super) fn all_gathers(&self) -> &AllGathers {
         &self.all_gathers
     }
@@ -246,7 +251,7 @@ impl Groups {
         &self,
         from: PeerId,
         (number, rank): (u64, ClientId),
-        act: impl FnOnce(&mut Group) -> Result<T, Fault>,
+        act: impl FnOnce(&mut Group<M>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let mut groups = self.groups.borrow_mut();
         let group = groups.get_mut(&number);
@@ -256,13 +261,14 @@ impl Groups {
         }
     }
 
-    /// Joins a call for some members.
+    /// Joins a call for some members. If their bytes go with the messages, the first has the memory
+    /// `staged`.
     pub(super) fn join(
         &self,
         from: PeerId,
-        request: JoinRequest,
+        (request, staged): (JoinRequest, Option<M>),
         file_name: &str,
-    ) -> Result<Joined, Fault> {
+    ) -> Result<Joined<M>, Fault> {
         let mut groups = self.groups.borrow_mut();
         let first = request.members.first().map_or(ClientId(0), |run| run.first);
         let Some(group) = groups.get_mut(&request.call.group) else {
@@ -283,6 +289,9 @@ impl Groups {
             "members join"
         );
         let is_last = call.add(members, access)?;
+        if let Some(memory) = staged {
+            call.stage(first, memory);
+        }
         if let Some(absent) = group.left.iter().find(|rank| !call.has_joined(**rank)) {
             call.end_without(vec![*absent], 0);
         }
@@ -291,7 +300,7 @@ impl Groups {
     }
 
     /// Forgets a call that has ended. A member that joins it later gets its fault.
-    pub(super) fn forget(&self, CallId { group, number }: CallId, call: &Rc<Call>) {
+    pub(super) fn forget(&self, CallId { group, number }: CallId, call: &Rc<Call<M>>) {
         let mut groups = self.groups.borrow_mut();
         let Some(group) = groups.get_mut(&group) else { return };
         if group.calls.get(&number).is_some_and(|known| Rc::ptr_eq(known, call)) {

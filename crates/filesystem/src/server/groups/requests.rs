@@ -5,6 +5,7 @@ use super::group::Joined;
 use super::refusal::bad;
 use super::roster::Roster;
 use crate::collective::disk_directed::carried::{bytes_of, carried_runs};
+use crate::collective::disk_directed::participants::Members;
 use crate::collective::disk_directed::server::DirectedCall;
 use crate::scale::rare;
 use crate::server::answer::Answer;
@@ -17,7 +18,8 @@ use std::rc::Rc;
 use tracing::{debug, warn};
 use units::{Duration, PeerId, Run};
 use wire::{
-    AllGatherRequest, CallId, Fault, GroupRequest, JoinRequest, MemberRun, Reply, RequestId,
+    AllGatherRequest, CallId, CollectiveCall, Fault, GroupRequest, JoinRequest, MemberRun, Reply,
+    RequestId,
 };
 use world::{Memory, Payload, World};
 
@@ -79,14 +81,31 @@ impl<W: World> Server<W> {
     }
 
     /// Joins a collective call, and waits for its end. The last member to join starts the transfer.
+    /// The memory `staged` is that of a member whose bytes go with the messages.
     pub(crate) async fn join(
         self: &Rc<Self>,
         from: PeerId,
-        request: JoinRequest,
+        mut request: JoinRequest,
+        staged: Option<W::Memory>,
     ) -> Result<Reply, Fault> {
         let (id, timeout_ms) = (request.call, request.timeout_ms);
-        let file_name = self.files().get(request.parameters.file)?.name().clone();
-        let Joined { call, complete } = self.groups().join(from, request, &file_name)?;
+        let CollectiveCall { file, direction, .. } = request.parameters;
+        let file_name = self.files().get(file)?.name().clone();
+        // An earlier failure of write-behind is told instead, to all members: none waits then.
+        let earlier = match direction {
+            Direction::Write if request.access.is_ok() => {
+                self.write_failures().unreported_to(file, from)
+            }
+            Direction::Read | Direction::Write => None,
+        };
+        if let Some(fault) = &earlier {
+            request.access = Err(fault.clone());
+        }
+        let joined = self.groups().join(from, (request, staged), &file_name);
+        let Joined { call, complete } = joined?;
+        if earlier.is_some() {
+            let _ = self.write_failures().report_to(file, from);
+        }
         if let Some(roster) = complete {
             self.direct(id, &call, (roster, timeout_of(timeout_ms)));
         }
@@ -95,18 +114,16 @@ impl<W: World> Server<W> {
         outcome.map(|bytes| Reply::Moved { bytes })
     }
 
-    /// Joins a collective call for a member whose bytes go with the messages.
+    /// Joins a call for a member whose bytes go with the messages.
     pub(crate) async fn join_with_data(
         self: &Rc<Self>,
         from: PeerId,
         mut request: JoinRequest,
         body: Option<W::Payload>,
     ) -> Result<Answer<W::Payload>, Fault> {
-        let rank = match request.members[..] {
-            [MemberRun { first, count: 1, .. }] => first,
-            _ => return bad("one member joins a call with its data".to_owned()),
-        };
-        self.groups().for_member(from, (request.call.group, rank), |_| Ok(()))?;
+        if !matches!(request.members[..], [MemberRun { count: 1, .. }]) {
+            return bad("one member joins a call with its data".to_owned());
+        }
         let runs = match self.carried_here(&request) {
             Ok(runs) => runs,
             // So that the other members do not wait for this one.
@@ -116,23 +133,23 @@ impl<W: World> Server<W> {
             }
         };
         let length = runs.iter().filter_map(|run| run.checked_end()).max().unwrap_or(0);
-        let Some(_permit) = self.memory().keep_written(length) else {
+        let Some(permit) = self.memory().keep_written(length) else {
             return Ok(Reply::NoRoom.into());
         };
         let memory = self.world().memory(length);
         let is_read = request.parameters.direction == Direction::Read;
-        let brought = body.as_ref().map_or(0, Payload::length);
-        if request.access.is_ok() && brought != if is_read { 0 } else { bytes_of(&runs) } {
-            let cause = format!("a part came with {brought} bytes of data");
-            request.access = Err(Fault::BadRequest { cause });
-        } else if let Some(body) = body {
-            memory.scatter(&runs, &body);
+        let (brought, wanted) = (body.as_ref().map_or(0, Payload::length), bytes_of(&runs));
+        match body.filter(|_| brought > 0) {
+            Some(body) if !is_read && brought == wanted => memory.scatter(&runs, &body),
+            None if is_read || wanted == 0 => {}
+            _ => {
+                let cause = format!("a part came with {brought} bytes of data");
+                request.access = request.access.and(Err(Fault::BadRequest { cause }));
+            }
         }
-        let staged = self.staged_parts().stage((request.call, rank), memory.clone())?;
-        let reply = self.join(from, request).await?;
-        drop(staged);
+        let reply = self.join(from, request, Some(memory.clone())).await?;
         let data = (is_read && length > 0).then(|| (memory.gather(&runs), None));
-        Ok(Answer { reply, data })
+        Ok(Answer { reply, data, permit: Some(permit) })
     }
 
     /// Returns the pieces of a member's memory whose bytes go with the messages of this server.
@@ -155,7 +172,7 @@ impl<W: World> Server<W> {
     async fn outcome_of(
         &self,
         from: PeerId,
-        (group, call): (u64, &Call),
+        (group, call): (u64, &Call<W::Memory>),
         timeout_ms: u64,
     ) -> Result<u64, Fault> {
         let wait = self.clients().bounded_wait(from);
@@ -177,11 +194,12 @@ impl<W: World> Server<W> {
     fn direct(
         self: &Rc<Self>,
         id: CallId,
-        call: &Rc<Call>,
+        call: &Rc<Call<W::Memory>>,
         (roster, timeout): (Rc<Roster>, Duration),
     ) {
         let (parameters, (members, access)) = (call.parameters(), call.take_access());
-        let directed = DirectedCall { id, parameters, access, members, roster, timeout };
+        let members = Members { roster, runs: members, staged: call.take_staged() };
+        let directed = DirectedCall { id, parameters, access, members, timeout };
         let (server, call) = (Rc::clone(self), Rc::clone(call));
         self.collectives().spawn(async move {
             debug!(call = call.description(), "all members have joined");

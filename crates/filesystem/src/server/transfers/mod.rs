@@ -5,6 +5,5 @@ pub(crate) mod answer_pools;
 pub(crate) mod buffer_pool;
 pub(crate) mod memory;
 mod request_budget;
-pub(crate) mod staged_parts;
 pub(crate) mod transfer_watchdog;
 pub(crate) mod write_budget;
