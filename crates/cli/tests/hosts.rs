@@ -241,7 +241,7 @@ fn a_server_that_loses_its_launcher_writes_back_and_ends() {
     site.place.run(&["cp", local.to_str().unwrap(), "unisono://kept"]).done();
     let mut clients = support::group(&site.place, 2);
     clients.iter_mut().for_each(|client| client.order(&support::FRAGMENTS, "endless"));
-    let holds = |server: &Value| server["cache_bytes"].as_u64() > Some(0);
+    let holds = |server: &Value| server["dirty_bytes"].as_u64() > Some(0);
     let lost = until("a block is held", || site.place.status().iter().position(holds));
     clients.iter().for_each(|client| signal(client.pid(), Signal::STOP));
     let started = std::fs::read(site.place.instance().join("instance.json")).unwrap();

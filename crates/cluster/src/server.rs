@@ -100,6 +100,7 @@ pub(crate) fn serve_plan(
         buffers_per_disk: BUFFERS_PER_DISK,
         buffer_bytes: plan.cache_bytes / BUFFERS_PER_CACHE,
         client_caches: false,
+        caches_ends: true,
         read_only: plan.degraded,
         costs: Costs::FREE,
         policies,

@@ -74,6 +74,15 @@ impl Machine {
         }
     }
 
+    /// True if servers are those of today, in whose cache the ends of files and of collective calls
+    /// stay. Figures of the papers' machines depend on it.
+    pub(crate) fn caches_ends(&self) -> bool {
+        match self.preset {
+            MachineName::Cluster | MachineName::ThisMachine => true,
+            MachineName::Tr94 | MachineName::Tocs97 | MachineName::Ideal => false,
+        }
+    }
+
     /// True if its parameters were measured on the machine that it describes.
     pub fn is_calibrated(&self) -> bool {
         self.calibrated_at > 0

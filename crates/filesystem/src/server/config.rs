@@ -27,6 +27,11 @@ pub struct ServerConfig {
     /// True if clients may use caches. Then every other change of a file looks whether the file is
     /// in such a cache.
     pub client_caches: bool,
+    /// True if ends stay in the cache: the last block of a file when the file becomes longer, and
+    /// the first and last block of a collective call that wants only some of their bytes.
+    /// Otherwise the one is written back and read again, and the others go to the disk, as in the
+    /// simulated machines of the papers.
+    pub caches_ends: bool,
     /// True if nothing may be changed, because some data of the instance is lost.
     pub read_only: bool,
     /// Processor costs of the server's own work.

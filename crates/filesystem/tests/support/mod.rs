@@ -240,6 +240,7 @@ pub(crate) fn start_server<P: Kind>(
         buffers_per_disk: 2,
         buffer_bytes: shape.buffer_bytes,
         client_caches: shape.client_caches,
+        caches_ends: true,
         read_only: false,
         costs: shape.costs,
         policies: shape.policies.clone(),

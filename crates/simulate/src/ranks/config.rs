@@ -87,6 +87,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         // The papers' machines have as many buffers as their transfers take.
         buffer_bytes: u64::MAX,
         client_caches: true,
+        caches_ends: machine.caches_ends(),
         read_only: false,
         costs: machine.costs,
         policies: scenario.policies.clone(),

@@ -178,13 +178,18 @@ impl<W: World> Collective<W> {
     /// rest of it next. A call with gaps in many blocks leaves the cache alone, and so does one
     /// that waits for stable storage.
     fn is_for_cache(&self, block: u64, shares: &[Share]) -> bool {
+        if !self.server.config().caches_ends
+            || self.parameters.sync
+            || (block != self.ends.0 && block != self.ends.1)
+        {
+            return false;
+        }
         let range = self.file.block_range(block);
-        let is_whole = match self.parameters.direction {
+        match self.parameters.direction {
             // Several clients may want the same bytes.
-            Direction::Read => wants_whole(shares, range.length()),
-            Direction::Write => self.covers(shares, range),
-        };
-        (block == self.ends.0 || block == self.ends.1) && !self.parameters.sync && !is_whole
+            Direction::Read => !wants_whole(shares, range.length()),
+            Direction::Write => !self.covers(shares, range),
+        }
     }
 
     /// Transfers a block by the block cache, as a request of a single client does. A block that is

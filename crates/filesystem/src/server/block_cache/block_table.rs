@@ -29,6 +29,8 @@ pub(super) struct Wanted {
 /// Blocks of a cache: those in memory, and those on their way.
 pub(super) struct BlockTable<W: World> {
     capacity: u64,
+    /// True if the last block of a file may become longer here.
+    caches_ends: bool,
     /// Number of bytes of all blocks.
     bytes: Cell<u64>,
     entries: RefCell<BTreeMap<BlockKey, Rc<Entry<W>>>>,
@@ -46,12 +48,13 @@ fn all_of(file: FileId) -> RangeInclusive<BlockKey> {
 
 impl<W: World> BlockTable<W> {
     pub(super) fn new(
-        capacity: u64,
+        (capacity, caches_ends): (u64, bool),
         policies: ReplacementPolicies,
         occupancy: Rc<Occupancy>,
     ) -> Self {
         Self {
             capacity,
+            caches_ends,
             bytes: Cell::new(0),
             entries: RefCell::default(),
             order: RefCell::new(EvictionOrder::new(policies)),
@@ -207,7 +210,9 @@ impl<W: World> BlockTable<W> {
             }
         }
         let place = self.order.borrow_mut().insert(key);
-        let entry = Rc::new(Entry::new(file, (block, place), length, Rc::clone(&self.occupancy)));
+        let occupancy = Rc::clone(&self.occupancy);
+        let may_grow = self.caches_ends && length < file.stripe.block_bytes;
+        let entry = Rc::new(Entry::new(file, (block, place), (length, may_grow), occupancy));
         let user = Entry::user(&entry);
         self.entries.borrow_mut().insert(key, entry);
         self.bytes.set(self.bytes.get() + length);

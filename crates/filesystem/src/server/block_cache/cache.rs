@@ -56,7 +56,11 @@ impl<W: World> BlockCache<W> {
         let marks = WaterMarks::new(capacity / (disk_count as u64).max(1), config.dirty_percent);
         let occupancy = Rc::new(Occupancy::new(capacity, disk_count));
         let disks = Rc::new(BlockDisks::new(world.clone(), config.id, Rc::clone(&occupancy)));
-        let table = Rc::new(BlockTable::new(capacity, config.policies.clone(), occupancy));
+        let table = Rc::new(BlockTable::new(
+            (capacity, config.caches_ends),
+            config.policies.clone(),
+            occupancy,
+        ));
         let closed = Rc::new(ClosedBlocks::default());
         let write_back = Rc::new(WriteBack::new(
             world.clone(),

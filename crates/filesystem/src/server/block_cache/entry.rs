@@ -21,6 +21,8 @@ pub(crate) struct Entry<W: World> {
     file: Rc<OpenFile>,
     disk: DiskId,
     length: Cell<u64>,
+    /// True when it came in as the last block of a file, which may become longer.
+    may_grow: bool,
     /// Bytes that it occupies in the cache: at least its length.
     room: Cell<u64>,
     users: Cell<u32>,
@@ -104,7 +106,7 @@ impl<W: World> Entry<W> {
     pub(super) fn new(
         file: &Rc<OpenFile>,
         (block, place): (u64, usize),
-        length: u64,
+        (length, may_grow): (u64, bool),
         occupancy: Rc<Occupancy>,
     ) -> Self {
         let state =
@@ -115,6 +117,7 @@ impl<W: World> Entry<W> {
             file: Rc::clone(file),
             disk: file.stripe.locate(block).disk,
             length: Cell::new(length),
+            may_grow,
             room: Cell::new(length),
             users: Cell::new(0),
             has_left: Cell::new(false),
@@ -235,20 +238,19 @@ impl<W: World> Entry<W> {
         }
     }
 
-    /// True when every byte has been written since the disk last had it, and no more can come: the
-    /// last block of a file may become longer.
+    /// True when every byte has been written since the disk last had it, and no more can come.
     pub(crate) fn is_written_full(&self) -> bool {
-        self.is_whole_block() && self.state.borrow().dirty.is_full(self.length())
+        self.has_its_last_length() && self.state.borrow().dirty.is_full(self.length())
     }
 
     /// False when bytes will be missing after a write of `length` more.
     pub(super) fn may_be_full_with(&self, length: u64) -> bool {
         let dirty = self.state.borrow().dirty.bytes();
-        self.is_whole_block() && dirty.saturating_add(length) >= self.length()
+        self.has_its_last_length() && dirty.saturating_add(length) >= self.length()
     }
 
-    fn is_whole_block(&self) -> bool {
-        self.length() == self.file.stripe.block_bytes
+    fn has_its_last_length(&self) -> bool {
+        !self.may_grow || self.length() == self.file.stripe.block_bytes
     }
 
     /// Returns the further room that it needs to become `length` bytes long, as its file has;
@@ -256,7 +258,7 @@ impl<W: World> Entry<W> {
     /// bytes of a block that grows again and again are not copied each time.
     pub(super) fn room_to_grow(&self, file: &Rc<OpenFile>, length: u64) -> Option<u64> {
         let is_alone = self.users.get() == 1 && !self.busy.get() && !self.has_left.get();
-        if !is_alone || length <= self.length() || !Rc::ptr_eq(&self.file, file) {
+        if !self.may_grow || !is_alone || length <= self.length() || !Rc::ptr_eq(&self.file, file) {
             return None;
         }
         let wanted = length.saturating_mul(2).min(file.stripe.block_bytes);
@@ -542,7 +544,7 @@ mod tests {
         let file = FileRecord { file, name, bytes: 64, cuts: 0, stripe, pool, buffering };
         let file = Rc::new(OpenFile::new(file));
         let occupancy = Rc::new(Occupancy::new(64, 1));
-        let entry = Entry::<SimulatedWorld<Bytes>>::new(&file, (0, 0), 64, occupancy);
+        let entry = Entry::<SimulatedWorld<Bytes>>::new(&file, (0, 0), (64, false), occupancy);
         let busy = entry.begin_work();
         assert!(busy.is_some() && entry.begin_work().is_none());
         assert!(entry.is_unsettled() && entry.begin_work().is_none());
