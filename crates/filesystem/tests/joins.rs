@@ -150,16 +150,21 @@ fn invalid_joins_are_refused() {
     });
 }
 
+/// A node that has opened a file of 32 blocks of one server, and the bytes of the file.
+async fn with_file(start: &Start) -> (Raw, u64) {
+    let raw = Raw::greeted(start).await;
+    let bytes = 32 * start.shape.block_bytes;
+    let file = FileRecord { pool: policy::Pool::all(1), ..record(1, bytes, start.shape.stripe()) };
+    raw.ask(FileRequest::Open(file), None).await;
+    (raw, bytes)
+}
+
 #[test]
 fn invalid_joins_with_data_are_refused() {
     let shape = Shape { servers: 1, block_bytes: 4096, cache_blocks: 8, ..Shape::default() };
     let cluster = Cluster::<Bytes>::new(shape);
     cluster.run_alone(0, |start| async move {
-        let raw = Raw::greeted(&start).await;
-        let bytes = 32 * start.shape.block_bytes;
-        let pool = policy::Pool::all(1);
-        let file = FileRecord { pool, ..record(1, bytes, start.shape.stripe()) };
-        raw.ask(FileRequest::Open(file), None).await;
+        let (raw, bytes) = with_file(&start).await;
         for (group, size) in [(GROUP, 1), (GROUP + 1, 2)] {
             let ranks: Vec<u32> = (0..size).collect();
             assert!(is_done(&raw.ask(register(group, size, &ranks, KEY), None).await));
@@ -219,11 +224,7 @@ fn data_of_a_call_serves_no_other_call_of_its_name() {
     let shape = Shape { servers: 1, block_bytes: 4096, cache_blocks: 8, ..Shape::default() };
     let cluster = Cluster::<Bytes>::new(shape);
     cluster.run_alone(0, |start| async move {
-        let raw = Raw::greeted(&start).await;
-        let bytes = 32 * start.shape.block_bytes;
-        let pool = policy::Pool::all(1);
-        let file = FileRecord { pool, ..record(1, bytes, start.shape.stripe()) };
-        raw.ask(FileRequest::Open(file), None).await;
+        let (raw, bytes) = with_file(&start).await;
         assert!(is_done(&raw.ask(register(GROUP, 2, &[0], KEY), None).await));
         let part = |length| Access::Parts(vec![OwnPart::contiguous(0, length)]);
         let waiting = join(0, &[(0, 1)], RegionId(0), part(8));
