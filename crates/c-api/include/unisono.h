@@ -179,7 +179,14 @@ typedef struct unisono_layout {
 } unisono_layout_t;
 
 /* Kinds of directory entries. */
-enum { UNISONO_FILE = 1, UNISONO_DIRECTORY = 2 };
+/* Links, named pipes and sockets are made and used in a mount. */
+enum {
+    UNISONO_FILE = 1,
+    UNISONO_DIRECTORY = 2,
+    UNISONO_LINK = 3, /* symbolic link; its bytes are those of the path that it stands for */
+    UNISONO_FIFO = 4,
+    UNISONO_SOCKET = 5
+};
 
 /* A directory entry. Set size to sizeof(unisono_stat_t) before it is filled. */
 typedef struct unisono_stat {
@@ -187,7 +194,7 @@ typedef struct unisono_stat {
     uint64_t bytes;       /* size of a file; 0 for a directory */
     uint64_t block_bytes; /* unit of striping of a file; 0 for a directory */
     uint64_t made_at_s;   /* time of creation in seconds since 1970 */
-    uint32_t kind;        /* UNISONO_FILE or UNISONO_DIRECTORY */
+    uint32_t kind;        /* UNISONO_FILE, UNISONO_DIRECTORY ... */
     uint32_t owner;       /* number of the user that created it */
     uint32_t servers;     /* number of servers that a file is striped over */
     uint32_t padding;     /* 0 */

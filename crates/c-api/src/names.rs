@@ -4,7 +4,7 @@ use crate::arguments::{Filled, Options, Out, Text, TextBuffer, extensible};
 use crate::border::{Failure, exported};
 use crate::errors::text;
 use crate::handles::{ConnectionHandle, FileHandle, make};
-use client::{Connection, Entry, EntryKind, File, instance_name};
+use client::{Connection, Entry, EntryKind, File, Special, instance_name};
 use interface::{ErrorKind, UserError};
 use policy::BLOCK_BYTES_MAX;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -50,6 +50,9 @@ impl LayoutView {
 /// Kinds of entries.
 const FILE: u32 = 1;
 const DIRECTORY: u32 = 2;
+const LINK: u32 = 3;
+const FIFO: u32 = 4;
+const SOCKET: u32 = 5;
 
 impl From<&Entry> for Stat {
     fn from(entry: &Entry) -> Self {
@@ -62,6 +65,11 @@ impl From<&Entry> for Stat {
         };
         match &entry.kind {
             EntryKind::Directory(_) => Self { kind: DIRECTORY, ..made },
+            EntryKind::Special(Special::Link { target }) => {
+                Self { kind: LINK, bytes: target.len() as u64, ..made }
+            }
+            EntryKind::Special(Special::Fifo) => Self { kind: FIFO, ..made },
+            EntryKind::Special(Special::Socket) => Self { kind: SOCKET, ..made },
             EntryKind::File(record) => Self {
                 kind: FILE,
                 bytes: record.bytes,

@@ -198,7 +198,7 @@ pub(crate) async fn make_directories(client: &Client<RealWorld>, name: &str) -> 
         match client.make_directory(directory, made_now()).await {
             Err(Fault::FileExists { .. }) => match client.stat(directory).await?.kind {
                 EntryKind::Directory(_) => {}
-                EntryKind::File(_) => {
+                EntryKind::File(_) | EntryKind::Special(_) => {
                     return Err(Fault::NotADirectory { name: directory.to_owned() });
                 }
             },

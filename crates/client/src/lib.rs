@@ -30,8 +30,8 @@ pub use instance::{
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{
     BLOCKING_BYTES_MAX, Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Form,
-    Group, HINTS, Hint, HintSite, Hints, Operation, Page, RangeLock, RawMemory, VectorOperation,
-    Verdict, hints_of_environment, wait_any,
+    Group, HINTS, Hint, HintSite, Hints, NewFileNode, Operation, Page, RangeLock, RawMemory,
+    VectorOperation, Verdict, hints_of_environment, wait_any,
 };
 pub use lost_files::LostFile;
 pub use names::{Place, SCHEME, instance_name};
@@ -41,5 +41,9 @@ pub use policy::{
     LockKind, Nested, OwnPart,
 };
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
-pub use units::{ClientId, ServerId, Timestamp};
-pub use wire::{Entry, EntryKind, FileDefaults, FileRecord, PlannedBlock};
+pub use units::{ClientId, FileId, ServerId, Timestamp};
+pub use wire::Place as NodePlace;
+pub use wire::{
+    AttributeChanges, Attributes, Entry, EntryKind, Fault, FileDefaults, FileRecord,
+    LINK_BYTES_MAX, NewKind, NodeEntry, PlannedBlock, ROOT, RenameManner, Special, part_flaw,
+};

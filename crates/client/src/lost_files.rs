@@ -28,7 +28,7 @@ impl Session {
         let entries = self.walk("")?;
         let files = entries.into_iter().filter_map(|entry| match entry.kind {
             EntryKind::File(record) => Some(record),
-            EntryKind::Directory(_) => None,
+            EntryKind::Directory(_) | EntryKind::Special(_) => None,
         });
         let files: Vec<FileRecord> = files.collect();
         Ok((files.iter().filter_map(|file| lost_of(file, &lost)).collect(), files.len()))

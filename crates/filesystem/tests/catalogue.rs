@@ -140,6 +140,7 @@ async fn walk(client: &TestClient) -> Model {
                     directories.push(entry.name.clone());
                     found.insert(entry.name, None);
                 }
+                EntryKind::Special(special) => panic!("no test makes {special:?} by path"),
                 EntryKind::File(record) => {
                     assert_eq!(record.name, entry.name);
                     found.insert(entry.name, Some(record.bytes));

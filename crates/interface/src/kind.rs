@@ -152,7 +152,7 @@ impl ErrorKind {
         match fault {
             Fault::NoSuchFile { .. } | Fault::NoSuchDirectory { .. } => Self::NotFound,
             Fault::FileExists { .. } => Self::AlreadyExists,
-            Fault::BadName { .. } => Self::BadName,
+            Fault::BadName { .. } | Fault::IsSpecial { .. } => Self::BadName,
             Fault::NotADirectory { .. } => Self::NotADirectory,
             Fault::IsADirectory { .. } => Self::IsADirectory,
             Fault::DirectoryNotEmpty { .. } => Self::DirectoryNotEmpty,
@@ -216,7 +216,7 @@ impl ErrorPlace {
             | Fault::NotADirectory { name }
             | Fault::IsADirectory { name }
             | Fault::DirectoryNotEmpty { name } => file(name),
-            Fault::BadName { name, .. } => file(name),
+            Fault::BadName { name, .. } | Fault::IsSpecial { name, .. } => file(name),
             Fault::PastEnd { file: name, .. } => file(name),
             Fault::Corrupt { file: name, offset, length, server, .. } => Self {
                 range: Some(ByteRange::at(*offset, *length)),

@@ -4,7 +4,7 @@ use crate::file::File;
 use crate::group::Group;
 use crate::interrupted::Interrupted;
 use crate::waiting::{wait, wait_for_transfer};
-use client::{ConnectionOptions, Entry, EntryKind, Instance};
+use client::{ConnectionOptions, Entry, EntryKind, Instance, Special};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
@@ -168,6 +168,19 @@ fn describe<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>>
             described.set_item("type", "directory")?;
             described.set_item("version", "0")?;
             described.set_item("size", 0)?;
+        }
+        EntryKind::Special(special) => {
+            let (kind, target) = match special {
+                Special::Link { target } => ("link", Some(target)),
+                Special::Fifo => ("fifo", None),
+                Special::Socket => ("socket", None),
+            };
+            described.set_item("type", kind)?;
+            described.set_item("version", "0")?;
+            described.set_item("size", target.map_or(0, String::len))?;
+            if let Some(target) = target {
+                described.set_item("destination", target)?;
+            }
         }
         EntryKind::File(record) => {
             described.set_item("type", "file")?;

@@ -15,9 +15,9 @@ pub struct Entry {
     pub name: String,
     /// Owner and time of its creation.
     pub made: Made,
-    /// Time of the last change of a file's data or size; of a directory, that of its creation.
+    /// Time of the last change of a file's data or size, or of the entries of a directory.
     pub modified: Timestamp,
-    /// Directory or file.
+    /// Kind of entry.
     pub kind: EntryKind,
 }
 
@@ -29,6 +29,34 @@ pub enum EntryKind {
     Directory(FileDefaults),
     /// File.
     File(FileRecord),
+    /// Entry that only a mount knows how to use.
+    Special(Special),
+}
+
+/// Entry without data at the servers, which the system of a mount carries out.
+// Stored and sent: append only, pinned by wire/tests/pinned_bytes.rs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Special {
+    /// Symbolic link.
+    Link {
+        /// Path that it stands for, as it was written.
+        target: String,
+    },
+    /// Named pipe.
+    Fifo,
+    /// Socket.
+    Socket,
+}
+
+impl Special {
+    /// Kind, as a message names it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Link { .. } => "a symbolic link",
+            Self::Fifo => "a named pipe",
+            Self::Socket => "a socket",
+        }
+    }
 }
 
 /// Defaults of new files in a directory, for values that the creator leaves out.
@@ -110,7 +138,26 @@ impl Entry {
     pub fn file(&self) -> Option<&FileRecord> {
         match &self.kind {
             EntryKind::File(record) => Some(record),
-            EntryKind::Directory(_) => None,
+            EntryKind::Directory(_) | EntryKind::Special(_) => None,
+        }
+    }
+
+    /// Tells if it is a directory.
+    pub fn is_directory(&self) -> bool {
+        matches!(self.kind, EntryKind::Directory(_))
+    }
+
+    /// Returns the record of a file.
+    ///
+    /// # Errors
+    /// [`Fault::IsADirectory`] or [`Fault::IsSpecial`] for another kind of entry.
+    pub fn into_file(self) -> Result<FileRecord, Fault> {
+        match self.kind {
+            EntryKind::File(record) => Ok(record),
+            EntryKind::Directory(_) => Err(Fault::IsADirectory { name: self.name }),
+            EntryKind::Special(special) => {
+                Err(Fault::IsSpecial { name: self.name, kind: special.kind().to_owned() })
+            }
         }
     }
 }

@@ -201,6 +201,14 @@ pub enum Fault {
     /// Nothing can be changed: the instance was started without some of its data.
     #[error("the instance was started with --degraded, so nothing in it can be changed")]
     ReadOnly,
+    /// The name is that of an entry that only a mount knows how to use.
+    #[error("{name:?} is {kind}, not a file")]
+    IsSpecial {
+        /// Name that was requested.
+        name: String,
+        /// Kind of entry, with its article.
+        kind: String,
+    },
     /// The client that made the request cancelled it.
     #[error("the client that made the request cancelled it")]
     Cancelled,
@@ -263,6 +271,7 @@ impl Fault {
                 "copy what is left to another instance, or restore the lost directories and start \
                  without --degraded"
             }
+            Self::IsSpecial { .. } => "use it in a mount of the instance (`unisono mount DIR`)",
             Self::Cancelled => "see the error that was reported first",
             Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",
         }

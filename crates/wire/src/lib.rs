@@ -22,6 +22,7 @@ mod frequent;
 mod group;
 mod message;
 mod name;
+mod node;
 mod part;
 mod request;
 mod request_id;
@@ -41,7 +42,7 @@ pub use collective::{
     CallId, CollectiveCall, CollectiveRequest, JoinRequest, MemberRun, PARTICIPANTS_MAX,
     PartRequest, PlanRequest, PlannedBlock, TransferName,
 };
-pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made};
+pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made, Special};
 pub use fault::Fault;
 pub use file::FileRequest;
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
@@ -51,10 +52,14 @@ pub use group::{
     UnlockRequest,
 };
 pub use message::{BufferStatistics, GroupMessage, Message, Reply};
-pub use name::{NAME_BYTES_MAX, SCHEME, instance_name, name_flaw};
+pub use name::{NAME_BYTES_MAX, SCHEME, instance_name, name_flaw, part_flaw};
+pub use node::{
+    AttributeChanges, Attributes, LINK_BYTES_MAX, MODE_BITS, NewKind, NewNode, NodeEntry,
+    NodeRequest, Place, ROOT, RenameManner,
+};
 pub use request::Request;
 pub use request_id::RequestId;
 pub use server::{ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 19;
+pub const PROTOCOL_VERSION: u16 = 20;

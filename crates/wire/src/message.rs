@@ -2,7 +2,7 @@
 
 use crate::request_id::RequestId;
 use crate::{
-    CacheAnswer, CacheCommand, ClientKey, Entry, Fault, FileSize, LineName, LineTaker,
+    CacheAnswer, CacheCommand, ClientKey, Entry, Fault, FileSize, LineName, LineTaker, NodeEntry,
     PlannedBlock, Request, SentLine, ServerStatus,
 };
 use serde::{Deserialize, Serialize};
@@ -133,6 +133,15 @@ pub enum Reply {
     Modified {
         /// Time of the last change.
         at: Timestamp,
+    },
+    /// Entry of the catalogue, with its number.
+    Node(Box<NodeEntry>),
+    /// Part of a directory, with the numbers of the entries.
+    Nodes {
+        /// Entries in the order of their names.
+        entries: Vec<NodeEntry>,
+        /// True if more entries follow.
+        more: bool,
     },
 }
 

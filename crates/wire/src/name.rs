@@ -23,8 +23,8 @@ pub fn name_flaw(name: &str) -> Option<&'static str> {
     if name.starts_with(SCHEME_WORD) {
         return Some("it begins with unisono:");
     }
-    if name.chars().any(char::is_control) {
-        return Some("it contains a control character");
+    if name.contains('\0') {
+        return Some("it contains a zero byte");
     }
     let parts = || name.split('/').filter(|_| !name.is_empty());
     parts().find_map(|part| match part {
@@ -33,6 +33,15 @@ pub fn name_flaw(name: &str) -> Option<&'static str> {
         long if long.len() > PART_BYTES_MAX => Some("one of its parts has more than 255 bytes"),
         _ => None,
     })
+}
+
+/// Returns the reason why a text cannot be a part of a name.
+pub fn part_flaw(part: &str) -> Option<&'static str> {
+    match part {
+        "" => Some("it is empty"),
+        _ if part.contains('/') => Some("it contains a slash"),
+        _ => name_flaw(part),
+    }
 }
 
 /// Returns the name in an instance that a user's word means; the root directory is "".

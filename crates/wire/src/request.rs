@@ -12,6 +12,7 @@
 //! | 64.. | [`CatalogueRequest`] |
 //! | 80.. | [`GroupRequest`] |
 //! | 96.. | [`ServerRequest`] |
+//! | 112.. | [`NodeRequest`] |
 //!
 //! The tag of a request in a part is 16 times the number of the part, plus the position of the
 //! request in it. For example, [`ServerRequest::Stop`] is the second request of part 6: its tag is
@@ -24,7 +25,7 @@
 use crate::part::{PART_TAGS, PartSerializer, decode_part};
 use crate::{
     BlockRequest, CacheRequest, CatalogueRequest, CollectiveRequest, FileRequest, GroupRequest,
-    ReadRequest, ServerRequest, WriteRequest,
+    NodeRequest, ReadRequest, ServerRequest, WriteRequest,
 };
 use serde::de::{EnumAccess, Error, Unexpected, VariantAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -42,6 +43,7 @@ const FILE: u8 = 3;
 const CATALOGUE: u8 = 4;
 const GROUP: u8 = 5;
 const SERVER: u8 = 6;
+const NODE: u8 = 7;
 
 /// Name of the enum for encoders, of which `postcard` takes no notice.
 const NAME: &str = "Request";
@@ -67,6 +69,8 @@ pub enum Request {
     Group(GroupRequest),
     /// Request for the server as a whole.
     Server(ServerRequest),
+    /// Request for an entry of the catalogue by its number.
+    Node(NodeRequest),
 }
 
 impl Serialize for Request {
@@ -81,6 +85,7 @@ impl Serialize for Request {
             Self::Catalogue(request) => request.serialize(PartSerializer::new(CATALOGUE, to)),
             Self::Group(request) => request.serialize(PartSerializer::new(GROUP, to)),
             Self::Server(request) => request.serialize(PartSerializer::new(SERVER, to)),
+            Self::Node(request) => request.serialize(PartSerializer::new(NODE, to)),
         }
     }
 }
@@ -113,6 +118,7 @@ impl<'de> Visitor<'de> for RequestVisitor {
             (CATALOGUE, _) => decode_part(position, fields).map(Request::Catalogue),
             (GROUP, _) => decode_part(position, fields).map(Request::Group),
             (SERVER, _) => decode_part(position, fields).map(Request::Server),
+            (NODE, _) => decode_part(position, fields).map(Request::Node),
             _ => Err(A::Error::invalid_value(Unexpected::Unsigned(tag.into()), &self)),
         }
     }
@@ -137,7 +143,8 @@ from_parts!(
     File(FileRequest),
     Catalogue(CatalogueRequest),
     Group(GroupRequest),
-    Server(ServerRequest)
+    Server(ServerRequest),
+    Node(NodeRequest)
 );
 
 impl From<CacheRequest> for Request {
@@ -157,7 +164,7 @@ mod tests {
     /// tag of a request that is encoded by it.
     #[test]
     fn a_tag_names_one_request() {
-        let mut parts = [0; 7];
+        let mut parts = [0; 8];
         for tag in 0..=u8::MAX {
             // A varint takes two bytes from 128 on.
             let start = if tag < 128 { vec![tag] } else { vec![tag, 1] };
@@ -170,13 +177,15 @@ mod tests {
             assert_eq!(encode_record(&request)[0], tag, "{request:?}");
             parts[usize::from(tag / PART_TAGS)] += 1;
         }
-        assert_eq!(parts, [3, 4, 5, 9, 11, 6, 3], "requests of each part");
+        assert_eq!(parts, [3, 4, 5, 9, 11, 6, 3, 8], "requests of each part");
     }
 
     #[test]
     fn other_tags_are_refused() {
-        let known: BTreeSet<u8> =
-            [0..3, 16..20, 32..37, 48..57, 64..75, 80..86, 96..99].into_iter().flatten().collect();
+        let known: BTreeSet<u8> = [0..3, 16..20, 32..37, 48..57, 64..75, 80..86, 96..99, 112..120]
+            .into_iter()
+            .flatten()
+            .collect();
         for tag in (0..128).filter(|tag| !known.contains(tag)) {
             for fields in 0..64 {
                 let bytes = [&[tag][..], &vec![0; fields]].concat();

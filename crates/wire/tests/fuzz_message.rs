@@ -10,13 +10,14 @@ use policy::{
     Pool, Stripe,
 };
 use std::path::Path;
-use units::{ByteRange, ClientId, FileId, RegionId, ServerId};
+use units::{ByteRange, ClientId, FileId, RegionId, ServerId, Timestamp};
 use wire::{
-    CacheCommand, CacheRequest, CallId, CatalogueRequest, ClientKey, CollectiveCall,
-    CollectiveRequest, CounterChange, CounterRequest, Entry, EntryKind, Fault, FileRecord,
-    FileRequest, FileSize, GroupMessage, GroupRequest, JoinRequest, LeaveRequest, LineName,
-    LineReader, LockRequest, Made, MemberRun, Message, PROTOCOL_VERSION, PartRequest, ReadRequest,
-    RegisterRequest, Reply, Request, RequestId, UnlockRequest, decode, encode,
+    AttributeChanges, Attributes, CacheCommand, CacheRequest, CallId, CatalogueRequest, ClientKey,
+    CollectiveCall, CollectiveRequest, CounterChange, CounterRequest, Entry, EntryKind, Fault,
+    FileRecord, FileRequest, FileSize, GroupMessage, GroupRequest, JoinRequest, LeaveRequest,
+    LineName, LineReader, LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry,
+    NodeRequest, PROTOCOL_VERSION, PartRequest, Place, ReadRequest, RegisterRequest, RenameManner,
+    Reply, Request, RequestId, Special, UnlockRequest, decode, encode,
 };
 
 /// A file that accesses are checked against.
@@ -72,7 +73,8 @@ fn some_messages() -> Vec<(&'static str, Message)> {
     let id = RequestId(7);
     let hello = Message::Hello { version: PROTOCOL_VERSION, key: ClientKey(1) };
     let mut messages = vec![("hello", hello)];
-    for (name, request) in some_requests().into_iter().chain(transfer_requests()) {
+    let requests = some_requests().into_iter().chain(transfer_requests()).chain(node_requests());
+    for (name, request) in requests {
         messages.push((name, Message::Request { id, request }));
     }
     let made = Made { owner: 1000, at_s: 1 << 31 };
@@ -85,11 +87,20 @@ fn some_messages() -> Vec<(&'static str, Message)> {
     let fault = Fault::NoSpace { server: ServerId(1), cause: "full".to_owned() };
     let values = vec![(ClientId(1), 1), (ClientId(2), u64::MAX)];
     let agree = GroupMessage::Agree { number: 1, round: 2, values, fault: Some(fault.clone()) };
+    let attributes = Attributes {
+        mode: 0o644,
+        owner: Some(1000),
+        group: None,
+        accessed: made.at(),
+        changed: Timestamp::from_ns(u64::MAX),
+    };
+    let node = NodeEntry { node: FileId(9), is_named: true, entry: known.clone(), attributes };
     let line = LineName { file: FileId(9), line: 1 << 40 };
     let reader = LineReader { address: "node:3".to_owned(), ticket: u64::MAX, id };
     let send_line = CacheCommand::Send { number: 7, line, reader, moves: true };
     messages.extend([
         ("entry", Message::Reply { id, result: Ok(Reply::Entry(known)) }),
+        ("node", Message::Reply { id, result: Ok(Reply::Node(Box::new(node))) }),
         ("fault", Message::Reply { id, result: Err(fault) }),
         ("agree", Message::Group(agree)),
         ("send_line", Message::CacheCommand(send_line)),
@@ -134,6 +145,29 @@ fn some_requests() -> Vec<(&'static str, Request)> {
         ("nameless", CatalogueRequest::Nameless { after: Some(file) }.into()),
         ("forget", CatalogueRequest::Forget { file }.into()),
         ("open_sizes", FileRequest::OpenSizes { after: Some(file) }.into()),
+    ]
+}
+
+/// Returns requests of a mount.
+fn node_requests() -> [(&'static str, Request); 4] {
+    let place = || Place { directory: FileId(9), part: "b".to_owned() };
+    let made = Made { owner: 1000, at_s: 1 << 31 };
+    let link = NewKind::Special(Special::Link { target: "../a".to_owned() });
+    let make = |kind| {
+        let new = NewNode { place: place(), made, group: 1000, mode: 0o644, kind };
+        NodeRequest::Make(Box::new(new)).into()
+    };
+    let changes = AttributeChanges {
+        mode: Some(0o7777),
+        modified: Some(Timestamp::from_ns(u64::MAX)),
+        ..AttributeChanges::default()
+    };
+    let manner = RenameManner::Exchange;
+    [
+        ("make_link", make(link)),
+        ("make_file", make(NewKind::File(file_record()))),
+        ("change_node", NodeRequest::Change { node: FileId(9), changes }.into()),
+        ("rename_node", NodeRequest::Rename { from: place(), to: place(), manner }.into()),
     ]
 }
 

@@ -18,13 +18,14 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use units::{ClientId, DiskId, FileId, RegionId, ServerId, Timestamp};
 use wire::{
-    AllGatherRequest, BlockRequest, BufferStatistics, CacheAnswer, CacheCommand, CacheRegistration,
-    CacheRequest, CallId, CatalogueRequest, ClientKey, CollectiveCall, CollectiveRequest,
-    CounterChange, CounterRequest, DigestsRequest, Entry, EntryKind, Fault, FileDefaults,
-    FileRecord, FileRequest, FileSize, FlushRequest, GroupMessage, GroupRequest, JoinRequest,
-    LeaveRequest, LineName, LineReader, LineTaker, LockRequest, Made, MemberRun, Message,
-    PartRequest, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RegisterRequest, Reply,
-    Request, RequestId, SentLine, ServerRequest, ServerStatus, TransferName, UnlockRequest,
+    AllGatherRequest, AttributeChanges, Attributes, BlockRequest, BufferStatistics, CacheAnswer,
+    CacheCommand, CacheRegistration, CacheRequest, CallId, CatalogueRequest, ClientKey,
+    CollectiveCall, CollectiveRequest, CounterChange, CounterRequest, DigestsRequest, Entry,
+    EntryKind, Fault, FileDefaults, FileRecord, FileRequest, FileSize, FlushRequest, GroupMessage,
+    GroupRequest, JoinRequest, LeaveRequest, LineName, LineReader, LineTaker, LockRequest, Made,
+    MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, PartRequest, Place, PlanRequest,
+    PlannedBlock, PullRequest, ReadRequest, RegisterRequest, RenameManner, Reply, Request,
+    RequestId, SentLine, ServerRequest, ServerStatus, Special, TransferName, UnlockRequest,
     WriteRequest, decode_record, encode_record,
 };
 
@@ -132,6 +133,26 @@ pinned!(entry_kind: EntryKind {
         "00 | 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03";
     EntryKind::File(_), EntryKind::File(record()),
         "01 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+    EntryKind::Special(_), EntryKind::Special(Special::Fifo), "02 | 01";
+});
+
+pinned!(special: Special {
+    Special::Link { .. }, Special::Link { target: b() }, "00 | 01 62";
+    Special::Fifo, Special::Fifo, "01";
+    Special::Socket, Special::Socket, "02";
+});
+
+pinned!(new_kind: NewKind {
+    NewKind::Directory, NewKind::Directory, "00";
+    NewKind::File(_), NewKind::File(record()),
+        "01 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+    NewKind::Special(_), NewKind::Special(Special::Socket), "02 | 02";
+});
+
+pinned!(rename_manner: RenameManner {
+    RenameManner::Replace, RenameManner::Replace, "00";
+    RenameManner::Keep, RenameManner::Keep, "01";
+    RenameManner::Exchange, RenameManner::Exchange, "02";
 });
 
 pinned!(message: Message {
@@ -139,7 +160,7 @@ pinned!(message: Message {
     Message::Request { .. }, Message::Request { id: ID, request: ServerRequest::Stop.into() },
         "01 | 07 61";
     Message::Reply { .. }, Message::Reply { id: ID, result: Err(Fault::Cancelled) },
-        "02 | 07 01 18";
+        "02 | 07 01 19";
     Message::Group(_), Message::Group(GroupMessage::Leave), "03 | 02";
     Message::CacheCommand(_),
         Message::CacheCommand(CacheCommand::Invalidate { number: 3, line: LINE }),
@@ -182,7 +203,7 @@ pinned!(request: Request {
     Request::Collective(CollectiveRequest::Cancel { .. }),
         CollectiveRequest::Cancel {
             transfer: TransferName::Part(5), cause: Box::new(Fault::Cancelled)
-        }.into(), "22 | 01 05 18";
+        }.into(), "22 | 01 05 19";
     Request::Collective(CollectiveRequest::Plan(_)),
         CollectiveRequest::Plan(Box::new(plan())).into(), "23 | 01 09 00 06 02 01 03 ac 02";
     Request::Collective(CollectiveRequest::JoinWithData(_)),
@@ -252,6 +273,19 @@ pinned!(request: Request {
     Request::Server(ServerRequest::Stop), ServerRequest::Stop.into(), "61";
     Request::Server(ServerRequest::Probe { .. }),
         ServerRequest::Probe { silence_ms: 300 }.into(), "62 | ac 02";
+    Request::Node(NodeRequest::Find(_)), NodeRequest::Find(place()).into(), "70 | 09 01 61";
+    Request::Node(NodeRequest::Look { .. }), NodeRequest::Look { node: FILE }.into(), "71 | 09";
+    Request::Node(NodeRequest::Make(_)), NodeRequest::Make(Box::new(new_node())).into(),
+        "72 | 09 01 61 e8 07 02 07 a0 03 02 00 01 62";
+    Request::Node(NodeRequest::Change { .. }),
+        NodeRequest::Change { node: FILE, changes: changes() }.into(),
+        "73 | 09 01 a0 03 01 07 00 01 03 01 ac 02";
+    Request::Node(NodeRequest::Remove { .. }),
+        NodeRequest::Remove { place: place(), is_directory: true }.into(), "74 | 09 01 61 01";
+    Request::Node(NodeRequest::Rename { .. }), rename_node(), "75 | 09 01 61 03 01 62 02";
+    Request::Node(NodeRequest::List { .. }),
+        NodeRequest::List { directory: FILE, after: Some(b()) }.into(), "76 | 09 01 01 62";
+    Request::Node(NodeRequest::Path { .. }), NodeRequest::Path { node: FILE }.into(), "77 | 09";
 });
 
 pinned!(reply: Reply {
@@ -280,6 +314,10 @@ pinned!(reply: Reply {
     Reply::Nameless, Reply::Nameless, "11";
     Reply::Measured { .. }, Reply::Measured { size: SIZE, modified: TIME }, "12 | 01 ac 02 ac 02";
     Reply::Modified { .. }, Reply::Modified { at: TIME }, "13 | ac 02";
+    Reply::Node(_), Reply::Node(Box::new(node_entry())),
+        "14 | 09 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 a0 03 01 07 00 03 04";
+    Reply::Nodes { .. }, Reply::Nodes { entries: vec![node_entry()], more: true },
+        "15 | 01 09 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 a0 03 01 07 00 03 04 01";
 });
 
 pinned!(cooperation: Cooperation {
@@ -339,7 +377,7 @@ pinned!(group_message: GroupMessage {
         GroupMessage::Agree { number: 1, round: 2, values: vec![(ClientId(3), 4)], fault: None },
         "01 | 01 02 01 03 04 00";
     GroupMessage::Leave, GroupMessage::Leave, "02";
-    GroupMessage::Broken { .. }, GroupMessage::Broken { fault: Fault::Cancelled }, "03 | 18";
+    GroupMessage::Broken { .. }, GroupMessage::Broken { fault: Fault::Cancelled }, "03 | 19";
 });
 
 pinned!(fault: Fault {
@@ -369,7 +407,8 @@ pinned!(fault: Fault {
     Fault::CounterOverflow { .. }, Fault::CounterOverflow { value: 1, add: 300 }, "15 | 01 ac 02";
     Fault::LockTimedOut { .. }, lock_timed_out(), "16 | 03 01 02 ac 02";
     Fault::ReadOnly, Fault::ReadOnly, "17";
-    Fault::Cancelled, Fault::Cancelled, "18";
+    Fault::IsSpecial { .. }, Fault::IsSpecial { name: a(), kind: b() }, "18 | 01 61 01 62";
+    Fault::Cancelled, Fault::Cancelled, "19";
 });
 
 /// The explicit numbers of enums without fields are those that postcard counts.
@@ -437,6 +476,31 @@ fn defaults() -> FileDefaults {
 fn entry() -> Entry {
     let kind = EntryKind::Directory(FileDefaults::default());
     Entry { name: a(), made: MADE, modified: TIME, kind }
+}
+
+fn place() -> Place {
+    Place { directory: FILE, part: a() }
+}
+
+fn new_node() -> NewNode {
+    let kind = NewKind::Special(Special::Link { target: b() });
+    NewNode { place: place(), made: MADE, group: 7, mode: 0o640, kind }
+}
+
+fn changes() -> AttributeChanges {
+    let (accessed, modified) = (Some(Timestamp::from_ns(3)), Some(TIME));
+    AttributeChanges { mode: Some(0o640), owner: Some(7), group: None, accessed, modified }
+}
+
+fn rename_node() -> Request {
+    let to = Place { directory: FileId(3), part: b() };
+    NodeRequest::Rename { from: place(), to, manner: RenameManner::Exchange }.into()
+}
+
+fn node_entry() -> NodeEntry {
+    let (accessed, changed) = (Timestamp::from_ns(3), Timestamp::from_ns(4));
+    let attributes = Attributes { mode: 0o640, owner: Some(7), group: None, accessed, changed };
+    NodeEntry { node: FILE, is_named: true, entry: entry(), attributes }
 }
 
 fn distribution() -> Distribution {

@@ -1,14 +1,14 @@
 //! Presentation of files and directories of an instance.
 
-use crate::output::format::{plural, show_size};
-use client::{Entry, EntryKind, FileRecord, Timestamp};
+use crate::output::format::{plural, printable, show_size};
+use client::{Entry, EntryKind, FileRecord, Special, Timestamp};
 use serde_json::{Value, json};
 
 /// Name, size and stripe of a file, in one line.
 pub(crate) fn file_line(record: &FileRecord) -> String {
     format!(
         "{}  {} bytes in blocks of {} over {} with {} each",
-        record.name,
+        printable(&record.name),
         record.bytes,
         show_size(record.stripe.block_bytes),
         plural(record.stripe.servers, "server"),
@@ -28,7 +28,10 @@ pub(crate) fn file_json(record: &FileRecord) -> Value {
 pub(crate) fn entry_json(entry: &Entry) -> Value {
     let mut object = match &entry.kind {
         EntryKind::File(record) => file_json(record),
-        EntryKind::Directory(_) => json!({ "name": entry.name }),
+        EntryKind::Special(Special::Link { target }) => {
+            json!({ "name": entry.name, "target": target })
+        }
+        EntryKind::Directory(_) | EntryKind::Special(_) => json!({ "name": entry.name }),
     };
     object["type"] = kind_of(entry).into();
     object["owner"] = entry.made.owner.into();
@@ -40,10 +43,15 @@ pub(crate) fn entry_json(entry: &Entry) -> Value {
 
 /// Line with the size, in units if `in_units`.
 pub(crate) fn short_line(entry: &Entry, name: &str, in_units: bool) -> String {
+    let name = printable(name);
     match &entry.kind {
         EntryKind::File(record) if in_units => format!("{:>14}  {name}", show_size(record.bytes)),
         EntryKind::File(record) => format!("{:>14}  {name}", record.bytes),
         EntryKind::Directory(_) => format!("{:>14}  {name}/", "-"),
+        EntryKind::Special(Special::Link { target }) => {
+            format!("{:>14}  {name} -> {}", target.len(), printable(target))
+        }
+        EntryKind::Special(_) => format!("{:>14}  {name}", "-"),
     }
 }
 
@@ -64,6 +72,9 @@ pub(crate) fn kind_of(entry: &Entry) -> &'static str {
     match entry.kind {
         EntryKind::File(_) => "file",
         EntryKind::Directory(_) => "directory",
+        EntryKind::Special(Special::Link { .. }) => "link",
+        EntryKind::Special(Special::Fifo) => "fifo",
+        EntryKind::Special(Special::Socket) => "socket",
     }
 }
 

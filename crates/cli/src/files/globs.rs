@@ -73,7 +73,7 @@ fn matches_in(
 ) -> Result<Vec<String>, UserError> {
     match session.find(directory)?.map(|entry| entry.kind) {
         Some(EntryKind::Directory(_)) => {}
-        Some(EntryKind::File(_)) | None => return Ok(Vec::new()),
+        Some(EntryKind::File(_) | EntryKind::Special(_)) | None => return Ok(Vec::new()),
     }
     let listed = session.list(directory)?.into_iter().map(|entry| entry.name);
     Ok(listed

@@ -23,6 +23,10 @@ fn show(which: &InstanceOnly, arguments: &LayoutGet) -> Result<(), UserError> {
     match &entry.kind {
         EntryKind::File(record) => show_file(record, arguments.blocks, which.json),
         EntryKind::Directory(defaults) => show_directory(&name, defaults, which.json),
+        EntryKind::Special(_) => {
+            let fault = entry.into_file().err();
+            fault.map_or(Ok(()), |fault| Err(UserError::of_fault("there is no layout", &fault)))
+        }
     }
 }
 

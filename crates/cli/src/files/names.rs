@@ -4,7 +4,7 @@ use super::entries::{self, entry_json, last_part, long_line, short_line};
 use super::globs;
 use crate::arguments::{Du, Find, InstanceOnly, Kind, Ls, MaybeNamed, Mkdir, Mv, Named, Rm};
 use crate::instances::servers::instance;
-use crate::output::format::show_size;
+use crate::output::format::{printable, show_size};
 use crate::output::present;
 use client::{Entry, EntryKind, Place, SCHEME, Session, Timestamp, instance_name, no_directory};
 use globset::Glob;
@@ -25,7 +25,7 @@ pub(crate) fn list(which: &InstanceOnly, arguments: &Ls) -> Result<(), UserError
     for name in names {
         let entry = session.look_at(&name)?;
         let mut found = match entry.kind {
-            EntryKind::File(_) => {
+            EntryKind::File(_) | EntryKind::Special(_) => {
                 files.push(entry);
                 continue;
             }
@@ -63,7 +63,8 @@ fn present_lists(
     for (number, (name, found)) in directories.iter().enumerate() {
         if !is_alone {
             let gap = if number > 0 || !files.is_empty() { "\n" } else { "" };
-            present::line(&format!("{gap}{}:", if name.is_empty() { "/" } else { name }))?;
+            let shown = if name.is_empty() { "/".to_owned() } else { printable(name) };
+            present::line(&format!("{gap}{shown}:"))?;
         }
         present::lines(found.iter().map(|entry| {
             line(entry, if arguments.recursive { &entry.name } else { last_part(&entry.name) })
@@ -96,17 +97,17 @@ pub(crate) fn tree(which: &InstanceOnly, arguments: &MaybeNamed) -> Result<(), U
             (_, true) => "├── ",
             (_, false) => "└── ",
         };
-        let slash = if entry.file().is_none() && own > 0 { "/" } else { "" };
+        let slash = if entry.is_directory() && own > 0 { "/" } else { "" };
         lines.push(format!(
             "{}{branch}{}{slash}",
             bars.collect::<String>(),
-            last_part(&entry.name)
+            printable(last_part(&entry.name))
         ));
         more_at[own] = true;
     }
     present::lines(lines.into_iter().rev())?;
-    let files = all.iter().filter(|entry| entry.file().is_some()).count();
-    let directories = all.len() - files;
+    let directories = all.iter().filter(|entry| entry.is_directory()).count();
+    let files = all.len() - directories;
     present::line(&format!("\n{} directories, {files} files", directories.saturating_sub(1)))
 }
 
@@ -132,7 +133,10 @@ pub(crate) fn find(which: &InstanceOnly, arguments: &Find) -> Result<(), UserErr
     let mut found = session.walk(&from)?;
     found.retain(|entry| {
         let bytes = entry.file().map(|record| record.bytes);
-        let kind = arguments.kind.is_none_or(|kind| (kind == Kind::File) == bytes.is_some());
+        let kind = arguments.kind.is_none_or(|kind| match kind {
+            Kind::File => bytes.is_some(),
+            Kind::Directory => entry.is_directory(),
+        });
         let least = arguments.min_size.is_none_or(|least| bytes.is_some_and(|it| it >= least));
         let most = arguments.max_size.is_none_or(|most| bytes.is_some_and(|it| it <= most));
         let name = || glob.as_ref().is_none_or(|glob| glob.is_match(last_part(&entry.name)));
@@ -142,7 +146,7 @@ pub(crate) fn find(which: &InstanceOnly, arguments: &Find) -> Result<(), UserErr
     if which.json {
         return present_all("unisono.find/1", &found);
     }
-    present::lines(found.into_iter().map(|entry| entry.name))
+    present::lines(found.into_iter().map(|entry| printable(&entry.name)))
 }
 
 /// Time of the last change of a local file or of an entry of the instance.
@@ -184,7 +188,12 @@ pub(crate) fn stat(which: &InstanceOnly, arguments: &Named) -> Result<(), UserEr
             ))
         }
         EntryKind::Directory(_) if name.is_empty() => present::line("/  the root directory"),
-        EntryKind::Directory(_) => present::line(&format!("{}/  a directory, {made}", entry.name)),
+        EntryKind::Directory(_) => {
+            present::line(&format!("{}/  a directory, {made}", printable(&entry.name)))
+        }
+        EntryKind::Special(special) => {
+            present::line(&format!("{}  {}, {made}", printable(&entry.name), special.kind()))
+        }
     }
 }
 
@@ -199,7 +208,7 @@ pub(crate) fn rename(which: &InstanceOnly, arguments: &Mv) -> Result<(), UserErr
     let session = Session::new(instance(which));
     let target = instance_name(&arguments.target);
     let is_there = session.find(&target)?;
-    let into = is_there.as_ref().is_some_and(|entry| entry.file().is_none());
+    let into = is_there.as_ref().is_some_and(Entry::is_directory);
     let sources = globs::names(&session, &arguments.sources)?;
     if sources.len() > 1 && !into {
         return Err(UserError::usage(
@@ -211,7 +220,7 @@ pub(crate) fn rename(which: &InstanceOnly, arguments: &Mv) -> Result<(), UserErr
     let mut names = Vec::new();
     for source in sources {
         if arguments.target.ends_with('/') && !into {
-            let is_file = session.find(&source)?.is_some_and(|entry| entry.file().is_some());
+            let is_file = session.find(&source)?.is_some_and(|entry| !entry.is_directory());
             // The new name of a directory may have a slash at its end.
             if is_file || is_there.is_some() {
                 let what = format!("cannot move {source:?} to {SCHEME}{target}");
@@ -285,7 +294,7 @@ pub(crate) fn usage(which: &InstanceOnly, arguments: &Du) -> Result<(), UserErro
         }
     }
     let is_shown =
-        |entry: &&Entry| entry.name == name || (!arguments.summarize && entry.file().is_none());
+        |entry: &&Entry| entry.name == name || (!arguments.summarize && entry.is_directory());
     let mut shown: Vec<&Entry> = all.iter().filter(is_shown).collect();
     // Content comes before its directory, as in du.
     shown.reverse();
@@ -301,7 +310,7 @@ pub(crate) fn usage(which: &InstanceOnly, arguments: &Du) -> Result<(), UserErro
     }
     shown.iter().try_for_each(|entry| {
         let (bytes, files) = sums[entry.name.as_str()];
-        let name = if entry.name.is_empty() { "/" } else { &entry.name };
+        let name = if entry.name.is_empty() { "/".to_owned() } else { printable(&entry.name) };
         present::line(&format!("{:>10}  {files:>8} files  {name}", show_size(bytes)))
     })
 }

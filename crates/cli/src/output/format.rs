@@ -1,4 +1,4 @@
-//! Sizes and counts in readable form.
+//! Sizes, counts and names in readable form.
 
 /// Formats a size in the largest binary unit that it reaches, with one decimal if the unit does not
 /// divide it.
@@ -14,6 +14,11 @@ pub(crate) fn show_size(bytes: u64) -> String {
 /// Formats a count of things, in the plural unless it is one.
 pub(crate) fn plural(count: u32, thing: &str) -> String {
     if count == 1 { format!("{count} {thing}") } else { format!("{count} {thing}s") }
+}
+
+/// Text whose control characters are question marks: a name must not command the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The two ends of a copy: bytes that come out of one and go into the other.
 
 use crate::copy::LocalOutput;
+use crate::names::Place;
+use filesystem::Fault;
 use interface::{ExitCode, UserError, is_no_space};
 use policy::{ListEntry, OwnPart};
 use rustix::fs::{OFlags, SeekFrom};
@@ -111,6 +113,30 @@ pub(super) fn write_segments(
         let part = memory as usize..(memory + length) as usize;
         output.write_at(&bytes[part], offset)
     })
+}
+
+/// Makes a symbolic link, in place of anything but a directory that has its name.
+pub(super) fn make_link(what: &str, target: &str, link: &Place) -> Result<(), UserError> {
+    let path = match link {
+        Place::Local(path) => path,
+        Place::Instance(name) => {
+            let (name, kind) = (name.clone(), "a symbolic link".to_owned());
+            return Err(UserError::of_fault(what, &Fault::IsSpecial { name, kind }));
+        }
+    };
+    let failed = |error: io::Error| local_error(what, &error);
+    match std::os::unix::fs::symlink(target, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+            let directory = directory.unwrap_or(Path::new("."));
+            let folder = tempfile::Builder::new().prefix(".unisono-link-").tempdir_in(directory);
+            let folder = folder.map_err(failed)?;
+            let made = folder.path().join("link");
+            std::os::unix::fs::symlink(target, &made).map_err(failed)?;
+            std::fs::rename(&made, path).map_err(failed)
+        }
+        made => made.map_err(failed),
+    }
 }
 
 pub(super) fn local_error(what: &str, error: &io::Error) -> UserError {

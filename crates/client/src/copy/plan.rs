@@ -7,7 +7,7 @@ use interface::{ExitCode, UserError};
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use wire::{EntryKind, Fault, name_flaw};
+use wire::{EntryKind, Fault, Special, name_flaw};
 
 /// Characters shown of an invalid name in an error.
 const SHOWN_CHARS_MAX: usize = 80;
@@ -53,6 +53,8 @@ pub struct FileCopy {
     pub to: Place,
     /// Size when the plan was made, in bytes.
     pub bytes: u64,
+    /// Target of the link, if it is a symbolic link of an instance, which is made anew.
+    pub link: Option<String>,
     /// True if the file may replace another.
     pub replaces: bool,
 }
@@ -179,7 +181,7 @@ impl CopyPlan {
             }
         };
         let directories = to.directory().into_iter().collect();
-        let file = FileCopy { from, to: to.clone(), bytes, replaces: false };
+        let file = FileCopy { from, to: to.clone(), bytes, link: None, replaces: false };
         let target_is = Kind::Nothing;
         Ok(Self {
             target: to,
@@ -303,7 +305,7 @@ impl CopyPlan {
     }
 
     fn add_file(&mut self, from: Place, to: Place, bytes: u64) {
-        self.files.push(FileCopy { from, to, bytes, replaces: true });
+        self.files.push(FileCopy { from, to, bytes, link: None, replaces: true });
     }
 
     fn add_tree(&mut self, session: &Session, from: &Place, to: &Place) -> Result<(), UserError> {
@@ -327,6 +329,14 @@ impl CopyPlan {
                         EntryKind::File(record) => {
                             self.add_file(Place::Instance(entry.name), target, record.bytes);
                         }
+                        EntryKind::Special(Special::Link { target: link }) => {
+                            let (from, link) = (Place::Instance(entry.name), Some(link));
+                            let link =
+                                FileCopy { from, to: target, bytes: 0, link, replaces: true };
+                            self.files.push(link);
+                        }
+                        // They have no data, and what they were for is here.
+                        EntryKind::Special(Special::Fifo | Special::Socket) => {}
                     }
                 }
                 Ok(())
@@ -423,6 +433,8 @@ fn kind_of(session: &Session, place: &Place) -> Result<Kind, UserError> {
             None => Ok(Kind::Nothing),
             Some(EntryKind::File(record)) => Ok(Kind::File(record.bytes)),
             Some(EntryKind::Directory(_)) => Ok(Kind::Directory),
+            // The copy finds out that it cannot be opened.
+            Some(EntryKind::Special(_)) => Ok(Kind::File(0)),
         },
     }
 }
@@ -473,6 +485,7 @@ mod tests {
             from: Place::Instance((*name).to_owned()),
             to: target.join(name),
             bytes: 1,
+            link: None,
             replaces: true,
         };
         let directories = ["home", "home/me", "home/me/runs", "home/me/runs/deep"];

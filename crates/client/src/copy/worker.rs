@@ -1,6 +1,8 @@
 //! A worker of a copy: copies one file after another, on a thread of its own.
 
-use super::ends::{self, data_of, list_of, local_error, next_data, open_local, write_segments};
+use super::ends::{
+    self, data_of, list_of, local_error, make_link, next_data, open_local, write_segments,
+};
 use super::failure::Failure;
 use super::plan::{CopyOptions, FileCopy};
 use super::verify::{Moved, piece_bytes, verify};
@@ -68,6 +70,9 @@ impl<'a> Worker<'a> {
         failure: &Failure,
     ) -> Result<u64, UserError> {
         let what = format!("cannot copy {} to {}", copy.from, copy.to);
+        if let Some(target) = &copy.link {
+            return make_link(&what, target, &copy.to).map(|()| 0);
+        }
         let (source, bytes) = match &copy.from {
             Place::Local(path) => {
                 let opened = open_local(path).map_err(|error| local_error(&what, &error))?;
@@ -151,7 +156,7 @@ impl Work<'_> {
         let defaults = match connection.find(directory) {
             Ok(Some(entry)) => match entry.kind {
                 EntryKind::Directory(defaults) => defaults,
-                EntryKind::File(_) => FileDefaults::default(),
+                EntryKind::File(_) | EntryKind::Special(_) => FileDefaults::default(),
             },
             // The call that makes the file will report the error.
             Ok(None) | Err(_) => FileDefaults::default(),

@@ -152,7 +152,7 @@ impl Connection {
         let defaults = match self.find(directory)?.map(|entry| entry.kind) {
             Some(EntryKind::Directory(defaults)) => defaults,
             // The creation finds out why there is no such directory.
-            Some(EntryKind::File(_)) | None => FileDefaults::default(),
+            Some(EntryKind::File(_) | EntryKind::Special(_)) | None => FileDefaults::default(),
         };
         // A file that is to grow deserves all servers.
         let Placement { stripe, pool, buffering } = placement(self, usual, &defaults, u64::MAX);

@@ -18,7 +18,8 @@
 //!
 //! A request is served by its part of the server: `service.rs` starts `answer_file` of
 //! `files/requests.rs` for a `wire::FileRequest`, and likewise `answer_block`,
-//! `answer_collective`, `answer_catalogue`, `answer_group`, `answer_cache` and `answer_server`.
+//! `answer_collective`, `answer_catalogue`, `answer_node`, `answer_group`, `answer_cache` and
+//! `answer_server`.
 
 pub(crate) mod answer;
 pub(crate) mod block_cache;

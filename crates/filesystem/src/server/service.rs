@@ -206,6 +206,9 @@ impl<W: World> Server<W> {
             Request::Catalogue(request) => {
                 self.begin(call, bytes, |server| server.answer_catalogue(call, request))
             }
+            Request::Node(request) => {
+                self.begin(call, bytes, |server| server.answer_node(call, request))
+            }
             Request::Group(request) => {
                 self.begin(call, bytes, |server| server.answer_group(call, request))
             }

@@ -8,7 +8,7 @@ use super::outcome::{Outcome, PlaceOfFiles};
 use super::report::CallReport;
 use super::staging::from_here;
 use super::what_if::WhatIf;
-use crate::output::format::{plural, show_size};
+use crate::output::format::{plural, printable, show_size};
 use measure::PlainRates;
 use std::collections::BTreeSet;
 
@@ -307,11 +307,6 @@ fn time(seconds: f64) -> String {
 
 fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
-}
-
-/// Text whose control characters are question marks.
-fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
 /// Text of at most `most` characters; what is cut out of the middle becomes dots.

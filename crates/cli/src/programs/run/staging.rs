@@ -34,7 +34,7 @@ impl Files {
         let session = Session::new(instance.clone());
         let size = |name: &String| match session.look_at(name)?.kind {
             EntryKind::File(record) => Ok(record.bytes),
-            EntryKind::Directory(_) => Ok(0),
+            EntryKind::Directory(_) | EntryKind::Special(_) => Ok(0),
         };
         let sizes = listed.names.iter().map(size).collect::<Result<Vec<u64>, UserError>>()?;
         Ok(Self { bytes: sizes.iter().sum(), ..listed })

@@ -81,7 +81,7 @@ impl<W: World> Client<W> {
         buffering: Option<Buffering>,
     ) -> Result<FileRecord, Fault> {
         self.unless_replaced(name, async |entry| {
-            let mut record = file_of(entry)?;
+            let mut record = entry.into_file()?;
             record.buffering = buffering.unwrap_or(record.buffering);
             let recorded = record.size();
             self.open_known(record, recorded).await
@@ -184,7 +184,7 @@ impl<W: World> Client<W> {
     }
 
     /// Asks the servers for the current size of a file. Returns the time of its last change.
-    async fn measure(&self, record: &mut FileRecord) -> Result<Timestamp, Fault> {
+    pub(super) async fn measure(&self, record: &mut FileRecord) -> Result<Timestamp, Fault> {
         let measure = FileRequest::Measure(record.clone());
         let asked = record.servers().map(|server| self.call(server, measure.clone()));
         let mut latest = Timestamp::default();
@@ -263,7 +263,7 @@ impl<W: World> Client<W> {
 
     /// Makes the servers of a file without a name drop its data, at once or when the last client
     /// has closed it. A later [`Client::drop_nameless`] asks the servers again that have left.
-    async fn drop_data(&self, file: &FileRecord) -> Result<(), Fault> {
+    pub(super) async fn drop_data(&self, file: &FileRecord) -> Result<(), Fault> {
         let drop = FileRequest::Drop { file: file.file };
         let dropped = file.servers().map(|server| self.call(server, drop.clone()));
         let mut is_gone = true;
@@ -295,7 +295,8 @@ impl<W: World> Client<W> {
                     Reply::Entries { entries, more } => (entries, more),
                     other => return Err(unexpected(&other)),
                 };
-            let files = entries.into_iter().map(file_of).collect::<Result<Vec<_>, Fault>>()?;
+            let files =
+                entries.into_iter().map(Entry::into_file).collect::<Result<Vec<_>, Fault>>()?;
             after = files.last().map(|file| file.file).or(after);
             for some in files.chunks(OPENING_MAX) {
                 let dropped = some.iter().map(|file| self.drop_data(file));
@@ -365,7 +366,7 @@ impl<W: World> Client<W> {
     }
 
     /// Opens a file of which the catalogue has recorded at least the size `recorded`.
-    async fn open_known(
+    pub(super) async fn open_known(
         &self,
         mut record: FileRecord,
         recorded: FileSize,
@@ -387,7 +388,7 @@ impl<W: World> Client<W> {
     }
 
     async fn ask_for_file(&self, request: CatalogueRequest) -> Result<FileRecord, Fault> {
-        file_of(self.ask_for_entry(request).await?)
+        self.ask_for_entry(request).await?.into_file()
     }
 
     async fn ask_for_entry(&self, request: CatalogueRequest) -> Result<Entry, Fault> {
@@ -395,13 +396,6 @@ impl<W: World> Client<W> {
             Reply::Entry(entry) => Ok(entry),
             other => Err(unexpected(&other)),
         }
-    }
-}
-
-fn file_of(entry: Entry) -> Result<FileRecord, Fault> {
-    match entry.kind {
-        EntryKind::File(record) => Ok(record),
-        EntryKind::Directory(_) => Err(Fault::IsADirectory { name: entry.name }),
     }
 }
 

@@ -4,5 +4,6 @@ pub(super) mod cached_sizes;
 mod catalogue;
 mod file_sizes;
 mod limits;
+mod nodes;
 
 pub use catalogue::NewFile;

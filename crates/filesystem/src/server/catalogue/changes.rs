@@ -4,7 +4,7 @@ use super::checks::check_defaults;
 use super::claims::{Claim, Claimed};
 use super::node::{Node, NodeKind};
 use super::store::{Catalogue, nameless_record};
-use super::tree::entry;
+use super::tree::{Root, entry};
 use std::ops::Bound;
 use units::{FileId, Timestamp};
 use wire::{
@@ -59,8 +59,7 @@ impl<W: World> Catalogue<W> {
             (id, Some(node)) => Ok(entry(name, id, node)),
             (id, None) => {
                 let kind = EntryKind::Directory(tree.defaults(id).clone());
-                let made = Made::default();
-                Ok(Entry { name, made, modified: made.at(), kind })
+                Ok(Entry { name, made: Made::default(), modified: tree.root().modified, kind })
             }
         }
     }
@@ -68,9 +67,7 @@ impl<W: World> Catalogue<W> {
     async fn create(&self, record: FileRecord, made: Made) -> Result<Entry, Fault> {
         let size = record.size();
         let FileRecord { name, stripe, pool, buffering, .. } = record;
-        let modified = self.world.timestamp();
-        self.make(&name, made, Some(NodeKind::File { size, stripe, pool, buffering, modified }))
-            .await
+        self.make(&name, made, Some(NodeKind::File { size, stripe, pool, buffering })).await
     }
 
     /// Creates a file or, if `file` is `None`, a directory, which inherits the defaults of its
@@ -81,20 +78,35 @@ impl<W: World> Catalogue<W> {
             Ok((place.clone(), Claim::Names(vec![place])))
         };
         let ((parent, part), _claimed) = self.claims.claim(free).await?;
+        let modified = if file.is_some() { self.world.timestamp() } else { made.at() };
         let inherited =
             || NodeKind::Directory { defaults: self.tree.borrow().defaults(parent).clone() };
-        let node = Node { parent, part, made, kind: file.unwrap_or_else(inherited) };
+        let kind = file.unwrap_or_else(inherited);
+        let node = Node { parent, part, made, modified, attributes: None, kind };
+        let id = self.store_new(&node).await?;
+        let made = entry(name.to_owned(), id, &node);
+        self.keep_new(id, node);
+        Ok(made)
+    }
+
+    /// Stores a new node, whose name is claimed. Returns its number.
+    pub(super) async fn store_new(&self, node: &Node) -> Result<FileId, Fault> {
         let (id, reservation) = self.number();
         let reserved = self.reserved.get();
-        let put = RecordChange::put(id.0, wire::encode_record(&node));
+        let put = RecordChange::put(id.0, wire::encode_record(node));
         self.change(reservation.into_iter().chain([put]).collect()).await?;
         if id.0 >= self.stored_reserved.get() {
             // The record went with a reservation.
             self.stored_reserved.set(reserved);
         }
-        let made = entry(name.to_owned(), id, &node);
+        Ok(id)
+    }
+
+    /// Takes a stored new node into the tree.
+    pub(super) fn keep_new(&self, id: FileId, node: Node) {
+        let parent = node.parent;
         self.tree.borrow_mut().insert(id, node);
-        Ok(made)
+        self.touch(parent);
     }
 
     async fn set_defaults(&self, directory: &str, defaults: FileDefaults) -> Result<(), Fault> {
@@ -104,7 +116,10 @@ impl<W: World> Catalogue<W> {
         let (id, _claimed) = self.claims.claim(wanted).await?;
         let node = self.tree.borrow().find(directory)?.1.cloned();
         let change = match node {
-            None => self.root_record(defaults.clone()),
+            None => {
+                let root = self.tree.borrow().root().clone();
+                self.root_record(Root { defaults: defaults.clone(), ..root })
+            }
             Some(node) => {
                 let kind = NodeKind::Directory { defaults: defaults.clone() };
                 RecordChange::put(id.0, wire::encode_record(&Node { kind, ..node }))
@@ -120,7 +135,7 @@ impl<W: World> Catalogue<W> {
         size.validate()?;
         let (mut node, _claimed) = self.claim_file(file).await?;
         let NodeKind::File { size: known, .. } = &mut node.kind else {
-            return Err(Fault::IsADirectory { name: node.part });
+            return Err(not_a_file(node));
         };
         if size <= *known {
             return Ok(*known);
@@ -139,24 +154,24 @@ impl<W: World> Catalogue<W> {
         is_set: bool,
     ) -> Result<(), Fault> {
         let (mut node, _claimed) = self.claim_file(file).await?;
-        let NodeKind::File { modified, .. } = &mut node.kind else {
-            return Err(Fault::IsADirectory { name: node.part });
-        };
+        if !node.is_file() {
+            return Err(not_a_file(node));
+        }
         if !is_set {
             if self.tree.borrow_mut().learn_modified(file, at) {
                 self.unstored_times.borrow_mut().insert(file);
             }
             return Ok(());
         }
-        *modified = at;
+        node.modified = at;
         self.change(vec![RecordChange::put(file.0, wire::encode_record(&node))]).await?;
         self.unstored_times.borrow_mut().remove(&file);
         self.tree.borrow_mut().insert(file, node);
         Ok(())
     }
 
-    /// Waits until no other change of a file is active. Returns its node.
-    async fn claim_file(&self, file: FileId) -> Result<(Node, Claimed<'_>), Fault> {
+    /// Waits until no other change of a file or other entry is active. Returns its node.
+    pub(super) async fn claim_file(&self, file: FileId) -> Result<(Node, Claimed<'_>), Fault> {
         let wanted = || {
             let node = self.tree.borrow().node(file).cloned();
             let gone = || Fault::NoSuchFile { name: file.to_string() };
@@ -178,10 +193,10 @@ impl<W: World> Catalogue<W> {
             let replaced = match there.and_then(|there| Some((there, tree.node(there)?))) {
                 // The node has that name already.
                 Some((there, _)) if replace && there == id => None,
-                Some((there, old)) if replace && old.is_file() && node.is_file() => {
+                Some((there, old)) if replace && !old.is_directory() && !node.is_directory() => {
                     Some((there, old.clone()))
                 }
-                Some((_, old)) if replace && !old.is_file() => {
+                Some((_, old)) if replace && old.is_directory() => {
                     return Err(Fault::IsADirectory { name: to.to_owned() });
                 }
                 Some(_) => return Err(Fault::FileExists { name: to.to_owned() }),
@@ -196,26 +211,58 @@ impl<W: World> Catalogue<W> {
                 let cause = "a name below it would have more than 1024 bytes".to_owned();
                 return Err(Fault::BadName { name: to.to_owned(), cause });
             }
-            let claim = match node.kind {
-                NodeKind::Directory { .. } => Claim::Everything,
-                NodeKind::File { .. } => {
+            let claim = match node.is_directory() {
+                true => Claim::Everything,
+                false => {
                     Claim::Names(vec![(node.parent, node.part.clone()), (parent, part.clone())])
                 }
             };
             Ok(((id, Node { parent, part, ..node.clone() }, replaced), claim))
         };
         let ((id, node, replaced), _claimed) = self.claims.claim(wanted).await?;
-        let mut changes = vec![RecordChange::put(id.0, wire::encode_record(&node))];
-        changes.extend(replaced.iter().map(|(old, record)| nameless_record(*old, record)));
+        let lost = replaced.as_ref().map(|(old, record)| entry(to.to_owned(), *old, record));
+        self.store_moved(vec![(id, node)], replaced).await?;
+        Ok(lost.filter(|lost| lost.file().is_some()).map_or(Reply::Done, Reply::Entry))
+    }
+
+    /// Stores nodes with new names, and takes the name of the node away that had one of these.
+    pub(super) async fn store_moved(
+        &self,
+        moved: Vec<(FileId, Node)>,
+        replaced: Option<(FileId, Node)>,
+    ) -> Result<(), Fault> {
+        let put = |(id, node): &(FileId, Node)| RecordChange::put(id.0, wire::encode_record(node));
+        let mut changes: Vec<RecordChange> = moved.iter().map(put).collect();
+        changes.extend(replaced.iter().map(|(old, record)| lost_record(*old, record)));
         self.change(changes).await?;
-        let replaced = replaced.map(|(old, record)| {
-            self.lose_name(old, &record);
-            Reply::Entry(entry(to.to_owned(), old, &record))
-        });
-        let mut tree = self.tree.borrow_mut();
-        tree.take(id);
-        tree.insert(id, node);
-        Ok(replaced.unwrap_or(Reply::Done))
+        if let Some((old, record)) = replaced {
+            self.lose(old, &record);
+        }
+        let mut parents: Vec<FileId> = moved.iter().map(|(_, node)| node.parent).collect();
+        {
+            let mut tree = self.tree.borrow_mut();
+            let before: Vec<_> = moved.iter().filter_map(|(id, _)| tree.take(*id)).collect();
+            parents.extend(before.iter().map(|node| node.parent));
+            moved.into_iter().for_each(|(id, node)| tree.insert(id, node));
+        }
+        parents.into_iter().for_each(|parent| self.touch(parent));
+        Ok(())
+    }
+
+    /// Takes a node without its stored name out of the tree. A file stays until its data is gone.
+    fn lose(&self, id: FileId, node: &Node) {
+        match node.is_file() {
+            true => self.lose_name(id, node),
+            false => self.tree.borrow_mut().remove(id),
+        }
+    }
+
+    /// Stores that a node has no name any more, which is claimed.
+    pub(super) async fn store_lost(&self, id: FileId, node: &Node) -> Result<(), Fault> {
+        self.change(vec![lost_record(id, node)]).await?;
+        self.lose(id, node);
+        self.touch(node.parent);
+        Ok(())
     }
 
     /// Takes the name of a file away and returns its entry, or removes an empty directory.
@@ -224,24 +271,21 @@ impl<W: World> Catalogue<W> {
             let tree = self.tree.borrow();
             let (id, node) = tree.find(name)?;
             let Some(node) = node else { return Err(root(name)) };
-            let claim = match node.kind {
-                NodeKind::Directory { .. } if !tree.is_empty(id) => {
+            let claim = match node.is_directory() {
+                true if !tree.is_empty(id) => {
                     return Err(Fault::DirectoryNotEmpty { name: name.to_owned() });
                 }
-                NodeKind::Directory { .. } => Claim::Everything,
-                NodeKind::File { .. } => Claim::Names(vec![(node.parent, node.part.clone())]),
+                true => Claim::Everything,
+                false => Claim::Names(vec![(node.parent, node.part.clone())]),
             };
-            Ok(((id, node.is_file().then(|| node.clone())), claim))
+            Ok(((id, node.clone()), claim))
         };
-        let ((id, file), _claimed) = self.claims.claim(wanted).await?;
-        let Some(file) = file else {
-            self.change(vec![RecordChange::remove(id.0)]).await?;
-            self.tree.borrow_mut().remove(id);
-            return Ok(Reply::Done);
-        };
-        self.change(vec![nameless_record(id, &file)]).await?;
-        self.lose_name(id, &file);
-        Ok(Reply::Entry(entry(name.to_owned(), id, &file)))
+        let ((id, node), _claimed) = self.claims.claim(wanted).await?;
+        self.store_lost(id, &node).await?;
+        Ok(match node.is_file() {
+            true => Reply::Entry(entry(name.to_owned(), id, &node)),
+            false => Reply::Done,
+        })
     }
 
     /// Returns some of the files without a name, by number.
@@ -255,7 +299,22 @@ impl<W: World> Catalogue<W> {
     }
 }
 
+/// Returns the change of the record of a node that loses its name: a file has one until its data is
+/// gone.
+fn lost_record(id: FileId, node: &Node) -> RecordChange {
+    match node.is_file() {
+        true => nameless_record(id, node),
+        false => RecordChange::remove(id.0),
+    }
+}
+
+/// Returns the fault of a change that is possible for files only.
+fn not_a_file(node: Node) -> Fault {
+    let entry = entry(node.part.clone(), FileId(0), &node);
+    entry.into_file().err().unwrap_or(Fault::NoSuchFile { name: node.part })
+}
+
 /// Returns the fault of a change that is not possible for the root.
-fn root(name: &str) -> Fault {
+pub(super) fn root(name: &str) -> Fault {
     Fault::BadName { name: name.to_owned(), cause: "it is the root directory".to_owned() }
 }

@@ -1,10 +1,11 @@
-//! The catalogue: directories and files of the instance, by name.
+//! The catalogue: directories, files and other entries of the instance, by name and by number.
 
 mod changes;
 mod checks;
 mod claims;
 mod name;
 mod node;
+mod nodes;
 mod requests;
 mod store;
 mod tree;

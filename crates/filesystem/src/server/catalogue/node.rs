@@ -1,11 +1,11 @@
-//! A file or a directory of the catalogue, and its stored form.
+//! An entry of the catalogue, and its stored form.
 
 use policy::{Buffering, Pool, Stripe};
 use serde::{Deserialize, Serialize};
 use units::{FileId, Timestamp};
-use wire::{FileDefaults, FileSize, Made};
+use wire::{Attributes, FileDefaults, FileSize, Made, Special};
 
-/// A file or a directory.
+/// A file, a directory or a special entry.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(from = "StoredNode", into = "StoredNode")]
 pub(super) struct Node {
@@ -14,26 +14,27 @@ pub(super) struct Node {
     /// Last part of its name.
     pub(super) part: String,
     pub(super) made: Made,
+    /// Time of the last change: of a file the last that a client has reported, of a directory that
+    /// of its entries.
+    pub(super) modified: Timestamp,
+    /// Attributes, once a mount has set some.
+    pub(super) attributes: Option<Attributes>,
     pub(super) kind: NodeKind,
 }
 
 /// Kind of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum NodeKind {
-    Directory {
-        defaults: FileDefaults,
-    },
-    File {
-        size: FileSize,
-        stripe: Stripe,
-        pool: Pool,
-        buffering: Buffering,
-        /// Time of the last change that a client has reported.
-        modified: Timestamp,
-    },
+    Directory { defaults: FileDefaults },
+    File { size: FileSize, stripe: Stripe, pool: Pool, buffering: Buffering },
+    Special(Special),
 }
 
 impl Node {
+    pub(super) fn is_directory(&self) -> bool {
+        matches!(self.kind, NodeKind::Directory { .. })
+    }
+
     pub(super) fn is_file(&self) -> bool {
         matches!(self.kind, NodeKind::File { .. })
     }
@@ -53,6 +54,7 @@ pub(super) struct StoredNode {
 #[derive(Serialize, Deserialize)]
 #[repr(u8)]
 enum StoredKind {
+    /// Directory that no mount has used, with the time of its creation.
     Directory {
         defaults: FileDefaults,
     } = 0,
@@ -63,6 +65,7 @@ enum StoredKind {
         pool: Pool,
         buffering: Buffering,
     } = 1,
+    /// File that no mount has used.
     File {
         size: FileSize,
         stripe: Stripe,
@@ -70,29 +73,82 @@ enum StoredKind {
         buffering: Buffering,
         modified: Timestamp,
     } = 2,
+    DirectoryWithAttributes {
+        defaults: FileDefaults,
+        modified: Timestamp,
+        attributes: Option<Attributes>,
+    } = 3,
+    FileWithAttributes {
+        size: FileSize,
+        stripe: Stripe,
+        pool: Pool,
+        buffering: Buffering,
+        modified: Timestamp,
+        attributes: Attributes,
+    } = 4,
+    Special {
+        special: Special,
+        modified: Timestamp,
+        attributes: Option<Attributes>,
+    } = 5,
 }
 
 impl From<StoredNode> for Node {
     fn from(StoredNode { parent, part, made, kind }: StoredNode) -> Self {
-        let kind = match kind {
-            StoredKind::Directory { defaults } => NodeKind::Directory { defaults },
+        let (kind, modified, attributes) = match kind {
+            StoredKind::Directory { defaults } => {
+                (NodeKind::Directory { defaults }, made.at(), None)
+            }
             StoredKind::FileWithoutTime { size, stripe, pool, buffering } => {
-                NodeKind::File { size, stripe, pool, buffering, modified: made.at() }
+                (NodeKind::File { size, stripe, pool, buffering }, made.at(), None)
             }
             StoredKind::File { size, stripe, pool, buffering, modified } => {
-                NodeKind::File { size, stripe, pool, buffering, modified }
+                (NodeKind::File { size, stripe, pool, buffering }, modified, None)
+            }
+            StoredKind::DirectoryWithAttributes { defaults, modified, attributes } => {
+                (NodeKind::Directory { defaults }, modified, attributes)
+            }
+            StoredKind::FileWithAttributes {
+                size,
+                stripe,
+                pool,
+                buffering,
+                modified,
+                attributes,
+            } => (NodeKind::File { size, stripe, pool, buffering }, modified, Some(attributes)),
+            StoredKind::Special { special, modified, attributes } => {
+                (NodeKind::Special(special), modified, attributes)
             }
         };
-        Self { parent, part, made, kind }
+        Self { parent, part, made, modified, attributes, kind }
     }
 }
 
 impl From<Node> for StoredNode {
-    fn from(Node { parent, part, made, kind }: Node) -> Self {
-        let kind = match kind {
-            NodeKind::Directory { defaults } => StoredKind::Directory { defaults },
-            NodeKind::File { size, stripe, pool, buffering, modified } => {
+    fn from(node: Node) -> Self {
+        let Node { parent, part, made, modified, attributes, kind } = node;
+        let kind = match (kind, attributes) {
+            (NodeKind::Directory { defaults }, None) if modified == made.at() => {
+                StoredKind::Directory { defaults }
+            }
+            (NodeKind::Directory { defaults }, attributes) => {
+                StoredKind::DirectoryWithAttributes { defaults, modified, attributes }
+            }
+            (NodeKind::File { size, stripe, pool, buffering }, None) => {
                 StoredKind::File { size, stripe, pool, buffering, modified }
+            }
+            (NodeKind::File { size, stripe, pool, buffering }, Some(attributes)) => {
+                StoredKind::FileWithAttributes {
+                    size,
+                    stripe,
+                    pool,
+                    buffering,
+                    modified,
+                    attributes,
+                }
+            }
+            (NodeKind::Special(special), attributes) => {
+                StoredKind::Special { special, modified, attributes }
             }
         };
         Self { parent, part, made, kind }
@@ -110,16 +166,20 @@ mod tests {
     /// Number of the kind in a record of [`node`], behind the fields that all kinds have.
     const KIND_AT: usize = 6;
 
-    fn node(kind: NodeKind) -> Node {
+    /// Time of a change that is not that of the creation.
+    const LATER: Timestamp = Timestamp::from_ns(300);
+
+    fn node(kind: NodeKind, modified: Timestamp, attributes: Option<Attributes>) -> Node {
         let made = Made { owner: 1000, at_s: 2 };
-        Node { parent: FileId(9), part: "a".to_owned(), made, kind }
+        Node { parent: FileId(9), part: "a".to_owned(), made, modified, attributes, kind }
     }
 
-    /// Number of a kind. A kind without an arm, and so without a row below, does not compile.
-    fn number(kind: &NodeKind) -> u8 {
+    /// Numbers of a kind, without and with attributes. A kind without an arm does not compile.
+    fn numbers(kind: &NodeKind) -> [u8; 2] {
         match kind {
-            NodeKind::Directory { .. } => 0,
-            NodeKind::File { .. } => 2,
+            NodeKind::Directory { .. } => [0, 3],
+            NodeKind::File { .. } => [2, 4],
+            NodeKind::Special(_) => [5, 5],
         }
     }
 
@@ -137,23 +197,59 @@ mod tests {
         };
         let size = FileSize { cuts: 1, bytes: 300 };
         let (stripe, pool) = (Stripe::round_robin(64, 2, 3), Pool::all(2));
-        let modified = Timestamp::from_ns(300);
+        let directory = NodeKind::Directory { defaults };
+        let file = NodeKind::File { size, stripe, pool, buffering };
+        let link = NodeKind::Special(Special::Link { target: "b".to_owned() });
+        let some = Some(Attributes {
+            mode: 0o640,
+            owner: Some(7),
+            group: None,
+            accessed: Timestamp::from_ns(3),
+            changed: Timestamp::from_ns(4),
+        });
+        let made = Timestamp::from_seconds(2);
         let rows = [
             (
-                NodeKind::Directory { defaults },
+                node(directory.clone(), made, None),
                 "09 01 61 e8 07 02 00 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03",
             ),
             (
-                NodeKind::File { size, stripe, pool, buffering, modified },
+                node(file.clone(), LATER, None),
                 "09 01 61 e8 07 02 02 01 ac 02 40 02 03 00 00 00 02 01 01 01 01 01 02 03 ac 02",
             ),
+            (
+                node(directory.clone(), LATER, None),
+                "09 01 61 e8 07 02 03 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03 ac 02 00",
+            ),
+            (
+                node(directory, LATER, some),
+                "09 01 61 e8 07 02 03 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03 ac 02 01 a0 03 \
+                 01 07 00 03 04",
+            ),
+            (
+                node(file, LATER, some),
+                "09 01 61 e8 07 02 04 01 ac 02 40 02 03 00 00 00 02 01 01 01 01 01 02 03 ac 02 a0 \
+                 03 01 07 00 03 04",
+            ),
+            (node(link.clone(), LATER, None), "09 01 61 e8 07 02 05 00 01 62 ac 02 00"),
+            (
+                node(link, LATER, some),
+                "09 01 61 e8 07 02 05 00 01 62 ac 02 01 a0 03 01 07 00 03 04",
+            ),
+            (
+                node(NodeKind::Special(Special::Fifo), LATER, None),
+                "09 01 61 e8 07 02 05 01 ac 02 00",
+            ),
+            (
+                node(NodeKind::Special(Special::Socket), LATER, None),
+                "09 01 61 e8 07 02 05 02 ac 02 00",
+            ),
         ];
-        for (kind, bytes) in rows {
-            let node = node(kind);
+        for (node, bytes) in rows {
             let encoded = encode_record(&node);
             let shown: Vec<String> = encoded.iter().map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(shown.join(" "), bytes, "the bytes of {node:?} changed");
-            assert_eq!(encoded[KIND_AT], number(&node.kind), "{node:?}");
+            assert!(numbers(&node.kind).contains(&encoded[KIND_AT]), "{node:?}");
             assert_eq!(decode_record::<Node>(&encoded), Ok(node));
         }
     }
@@ -163,7 +259,7 @@ mod tests {
         let bytes =
             [9, 1, 0x61, 0xe8, 7, 2, 1, 1, 0xac, 2, 0x40, 2, 3, 0, 0, 0, 2, 1, 1, 1, 1, 1, 2, 3];
         let node: Node = decode_record(&bytes).unwrap();
-        let NodeKind::File { size, modified, .. } = node.kind else { panic!("{node:?}") };
-        assert_eq!((size.bytes, modified), (300, Timestamp::from_seconds(2)));
+        let NodeKind::File { size, .. } = &node.kind else { panic!("{node:?}") };
+        assert_eq!((size.bytes, node.modified), (300, Timestamp::from_seconds(2)));
     }
 }

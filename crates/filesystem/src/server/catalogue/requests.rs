@@ -1,5 +1,6 @@
 //! Requests for the catalogue, as server 0 receives them.
 
+use super::store::Catalogue;
 use crate::scale::rare;
 use crate::server::answer::Answer;
 use crate::server::state::Server;
@@ -10,7 +11,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::PeerId;
-use wire::{CatalogueRequest, Fault, Reply, RequestId};
+use wire::{CatalogueRequest, Fault, NewKind, NodeRequest, Reply, RequestId};
 use world::World;
 
 /// Outcome of a catalogue change, for the request that still waits for it.
@@ -41,10 +42,39 @@ impl<W: World> Server<W> {
             Some(reply) => reply,
             None => {
                 self.check_change(&request)?;
-                self.change_catalogue(request).await?
+                self.change_catalogue(async move |catalogue| catalogue.serve(request).await).await?
             }
         };
         Ok(reply.into())
+    }
+
+    /// Answers a request for an entry by its number.
+    pub(crate) async fn answer_node(
+        self: Rc<Self>,
+        call: (PeerId, RequestId),
+        request: NodeRequest,
+    ) -> Result<(), Infallible> {
+        let is_list = matches!(request, NodeRequest::List { .. });
+        let large = is_list.then_some((Source::Memory, LARGE_ANSWER_BYTES));
+        self.answer(call, large, rare(self.serve_node(request))).await
+    }
+
+    async fn serve_node(
+        self: &Rc<Self>,
+        request: NodeRequest,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        use NodeRequest::{Find, List, Look, Path};
+        if !matches!(request, Find(_) | Look { .. } | List { .. } | Path { .. }) {
+            self.check_not_read_only()?;
+        }
+        if let NodeRequest::Make(new) = &request
+            && let NewKind::File(record) = &new.kind
+        {
+            self.check_record(record)?;
+            self.check_policy(&record.buffering)?;
+        }
+        let serve = async move |catalogue: &Catalogue<W>| catalogue.serve_node(request).await;
+        Ok(self.change_catalogue(serve).await?.into())
     }
 
     /// Answers a request to change the catalogue while nothing may be changed.
@@ -83,9 +113,12 @@ impl<W: World> Server<W> {
         }
     }
 
-    /// Passes a request to the catalogue. A change runs to its end even when the client leaves:
+    /// Lets the catalogue serve a request. A change runs to its end even when the client leaves:
     /// otherwise records and memory could come to differ.
-    async fn change_catalogue(self: &Rc<Self>, request: CatalogueRequest) -> Result<Reply, Fault> {
+    async fn change_catalogue(
+        self: &Rc<Self>,
+        serve: impl AsyncFnOnce(&Catalogue<W>) -> Result<Reply, Fault> + 'static,
+    ) -> Result<Reply, Fault> {
         if self.catalogue().is_none() {
             let cause = "server 0 keeps the catalogue".to_owned();
             return Err(Fault::BadRequest { cause });
@@ -94,7 +127,7 @@ impl<W: World> Server<W> {
         let shared = Rc::clone(&answer);
         self.changes().spawn(async move {
             if let Some(catalogue) = server.catalogue() {
-                let outcome = catalogue.serve(request).await;
+                let outcome = serve(catalogue).await;
                 *shared.outcome.borrow_mut() = Some(outcome);
                 shared.is_there.notify();
             }

@@ -9,12 +9,12 @@
 
 use super::claims::Claims;
 use super::node::{Node, NodeKind};
-use super::tree::{ROOT, Tree};
+use super::tree::{Root, Tree};
 use policy::Pool;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use units::{FileId, ServerId};
-use wire::{Fault, FileDefaults};
+use units::{FileId, ServerId, Timestamp};
+use wire::{Attributes, Fault, FileDefaults, ROOT};
 use world::{RecordChange, RecordTable, RecordsError, World};
 
 /// File information server: names, sizes and places of all files.
@@ -26,7 +26,8 @@ pub(crate) struct Catalogue<W> {
     /// Nameless files without data. The next change removes their records.
     forgotten: RefCell<Vec<FileId>>,
     pub(super) claims: Claims,
-    /// Files whose records have an older time than the tree. They are stored as the server ends.
+    /// Files and directories whose records have an older time than the tree. They are stored as the
+    /// server ends.
     pub(super) unstored_times: RefCell<BTreeSet<FileId>>,
     next: Cell<u64>,
     /// First number that is not reserved in memory.
@@ -38,14 +39,22 @@ pub(crate) struct Catalogue<W> {
 /// Directory number of nameless files.
 const NOWHERE: FileId = FileId(u64::MAX);
 
-/// Key of the root's record, a [`Root`]. Other records are [`Node`]s under their numbers.
+/// Key of the root's record. Other records are [`Node`]s under their numbers.
 const ROOT_KEY: u64 = ROOT.0;
 
-/// Version of the record format.
+/// Version of the record format while nothing but the defaults of the root is stored.
 const FORMAT: u16 = 2;
 
-/// Format of the records, first number that is not reserved, and defaults of files in the root.
-type Root = (u16, u64, FileDefaults);
+/// Version of the record format with time and attributes of the root.
+const FORMAT_WITH_ATTRIBUTES: u16 = 3;
+
+/// Record of the root in [`FORMAT`]: format, first number that is not reserved, and defaults of
+/// files in it.
+type PlainRoot = (u16, u64, FileDefaults);
+
+/// Record of the root in [`FORMAT_WITH_ATTRIBUTES`]: as before, time of the last change, and
+/// attributes.
+type FullRoot = (u16, u64, FileDefaults, Timestamp, Option<Attributes>);
 
 /// Number of numbers that are reserved at a time. A restart skips at most as many.
 const RESERVED_AT_ONCE: u64 = 1024;
@@ -57,20 +66,13 @@ impl<W: World> Catalogue<W> {
             |cause: &str| Fault::CatalogueFailed { cause: format!("it is damaged: {cause}") };
         let records =
             world.records(RecordTable::Catalogue).await.map_err(|error| failed(&error))?;
-        let (mut reserved, mut root) = (ROOT_KEY + 1, FileDefaults::default());
+        let (mut reserved, mut root) = (ROOT_KEY + 1, Root::default());
         let mut nodes = Vec::with_capacity(records.len());
         let mut nameless = BTreeMap::new();
         for (key, value) in records {
             if key == ROOT_KEY {
-                let (format, number, defaults): Root = decode(key, &value)?;
-                if format != FORMAT {
-                    let cause = format!(
-                        "its records have format {format}, and this build uses \
-                                         format {FORMAT}"
-                    );
-                    return Err(Fault::CatalogueFailed { cause });
-                }
-                (reserved, root) = (reserved.max(number), defaults);
+                let (number, stored) = decode_root(&value)?;
+                (reserved, root) = (reserved.max(number), stored);
             } else {
                 let node = decode::<Node>(key, &value)?;
                 if let NodeKind::File { stripe, pool, .. } = &node.kind {
@@ -119,13 +121,28 @@ impl<W: World> Catalogue<W> {
         if number >= self.reserved.get() {
             self.reserved.set(number + RESERVED_AT_ONCE);
         }
-        let root = self.tree.borrow().defaults(ROOT).clone();
+        let root = self.tree.borrow().root().clone();
         (FileId(number), Some(self.root_record(root)))
     }
 
-    pub(super) fn root_record(&self, defaults: FileDefaults) -> RecordChange {
-        let value: Root = (FORMAT, self.reserved.get(), defaults);
-        RecordChange::put(ROOT_KEY, wire::encode_record(&value))
+    pub(super) fn root_record(&self, root: Root) -> RecordChange {
+        let (reserved, Root { defaults, modified, attributes }) = (self.reserved.get(), root);
+        let value = match (modified == Timestamp::default(), attributes) {
+            (true, None) => wire::encode_record::<PlainRoot>(&(FORMAT, reserved, defaults)),
+            (_, attributes) => {
+                let format = FORMAT_WITH_ATTRIBUTES;
+                let full: FullRoot = (format, reserved, defaults, modified, attributes);
+                wire::encode_record(&full)
+            }
+        };
+        RecordChange::put(ROOT_KEY, value)
+    }
+
+    /// Notes that the entries of a directory have changed.
+    pub(super) fn touch(&self, directory: FileId) {
+        if self.tree.borrow_mut().learn_modified(directory, self.world.timestamp()) {
+            self.unstored_times.borrow_mut().insert(directory);
+        }
     }
 
     pub(super) fn lose_name(&self, id: FileId, file: &Node) {
@@ -141,14 +158,22 @@ impl<W: World> Catalogue<W> {
         }
     }
 
+    /// Notes that a record is obsolete.
+    pub(super) fn forget_record(&self, id: FileId) {
+        self.forgotten.borrow_mut().push(id);
+    }
+
     /// Stores what can be stored late, when no change is active: times, and the removal of obsolete
     /// records. If that fails, the next start finds older times and the obsolete records.
     pub(crate) async fn settle(&self) -> Result<(), Fault> {
         let times = self.unstored_times.take();
         let changes: Vec<RecordChange> = {
             let tree = self.tree.borrow();
-            let nodes = times.iter().filter_map(|file| Some((file, tree.node(*file)?)));
-            nodes.map(|(file, node)| RecordChange::put(file.0, wire::encode_record(node))).collect()
+            let record = |id: &FileId| match *id {
+                ROOT => Some(self.root_record(tree.root().clone())),
+                id => Some(RecordChange::put(id.0, wire::encode_record(tree.node(id)?))),
+            };
+            times.iter().filter_map(record).collect()
         };
         let is_settled = changes.is_empty() && self.forgotten.borrow().is_empty();
         if is_settled { Ok(()) } else { self.change(changes).await }
@@ -169,6 +194,30 @@ impl<W: World> Catalogue<W> {
 pub(super) fn nameless_record(id: FileId, file: &Node) -> RecordChange {
     let nameless = Node { parent: NOWHERE, part: String::new(), ..file.clone() };
     RecordChange::put(id.0, wire::encode_record(&nameless))
+}
+
+/// Returns the first number that is not reserved, and the root.
+fn decode_root(value: &[u8]) -> Result<(u64, Root), Fault> {
+    // The format is in front in all versions.
+    let format = value.first().copied().map_or(0, u16::from);
+    match format {
+        FORMAT => {
+            let (_, reserved, defaults) = decode::<PlainRoot>(ROOT_KEY, value)?;
+            Ok((reserved, Root { defaults, ..Root::default() }))
+        }
+        FORMAT_WITH_ATTRIBUTES => {
+            let (_, reserved, defaults, modified, attributes) =
+                decode::<FullRoot>(ROOT_KEY, value)?;
+            Ok((reserved, Root { defaults, modified, attributes }))
+        }
+        other => {
+            let cause = format!(
+                "its records have format {other}, and this build uses formats {FORMAT} and \
+                 {FORMAT_WITH_ATTRIBUTES}"
+            );
+            Err(Fault::CatalogueFailed { cause })
+        }
+    }
 }
 
 fn decode<T: serde::de::DeserializeOwned>(key: u64, value: &[u8]) -> Result<T, Fault> {

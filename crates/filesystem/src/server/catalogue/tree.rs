@@ -11,15 +11,28 @@ use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
 use std::rc::Rc;
 use units::{FileId, ServerId, Timestamp};
-use wire::{Entry, EntryKind, Fault, FileDefaults, FileRecord};
+use wire::{Attributes, Entry, EntryKind, Fault, FileDefaults, FileRecord, Made, NodeEntry, ROOT};
 
-/// Number of the root directory.
-pub(super) const ROOT: FileId = FileId(0);
+/// Mode of a directory that no mount has changed.
+const DIRECTORY_MODE: u16 = 0o755;
+
+/// Mode of a file that no mount has changed.
+const FILE_MODE: u16 = 0o644;
+
+/// What is known of the root directory, which has no name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Root {
+    /// Defaults of files in it.
+    pub(super) defaults: FileDefaults,
+    /// Time of the last change of its entries.
+    pub(super) modified: Timestamp,
+    /// Attributes, once a mount has set some.
+    pub(super) attributes: Option<Attributes>,
+}
 
 /// All nodes.
 pub(super) struct Tree {
-    /// Defaults of files in the root.
-    root: FileDefaults,
+    root: Root,
     nodes: BTreeMap<FileId, Node>,
     /// Content of each directory, by the last part of the name.
     directories: BTreeMap<FileId, BTreeMap<Rc<str>, FileId>>,
@@ -28,17 +41,17 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Makes a tree of `nodes`, in any order, below a root with the defaults `root`. Returns the
-    /// error when they form no tree.
+    /// Makes a tree of `nodes`, in any order, below `root`. Returns the error when they form no
+    /// tree.
     pub(super) fn new(
-        root: FileDefaults,
+        root: Root,
         nodes: impl IntoIterator<Item = (FileId, Node)>,
     ) -> Result<Self, String> {
         let directories = BTreeMap::from([(ROOT, BTreeMap::new())]);
         let mut tree = Self { root, nodes: BTreeMap::new(), directories, files: BTreeMap::new() };
         let nodes: BTreeMap<FileId, Node> = nodes.into_iter().collect();
         for (id, node) in &nodes {
-            if matches!(node.kind, NodeKind::Directory { .. }) {
+            if node.is_directory() {
                 tree.directories.insert(*id, BTreeMap::new());
             }
         }
@@ -93,7 +106,7 @@ impl Tree {
     pub(super) fn defaults(&self, directory: FileId) -> &FileDefaults {
         match self.nodes.get(&directory).map(|node| &node.kind) {
             Some(NodeKind::Directory { defaults }) => defaults,
-            _ => &self.root,
+            _ => &self.root.defaults,
         }
     }
 
@@ -101,8 +114,12 @@ impl Tree {
     pub(super) fn set_defaults(&mut self, directory: FileId, new: FileDefaults) {
         match self.nodes.get_mut(&directory).map(|node| &mut node.kind) {
             Some(NodeKind::Directory { defaults }) => *defaults = new,
-            _ => self.root = new,
+            _ => self.root.defaults = new,
         }
+    }
+
+    pub(super) fn root(&self) -> &Root {
+        &self.root
     }
 
     /// Returns the directory and last part of a name that is free.
@@ -140,15 +157,98 @@ impl Tree {
         true
     }
 
-    /// Records a later time of the last change of a file. Returns true if it is later.
+    /// Records a later time of the last change of a file, or of the entries of a directory. Returns
+    /// true if it is later.
     pub(super) fn learn_modified(&mut self, id: FileId, at: Timestamp) -> bool {
-        match self.nodes.get_mut(&id).map(|node| &mut node.kind) {
-            Some(NodeKind::File { modified, .. }) if *modified < at => {
-                *modified = at;
-                true
+        let (modified, attributes) = match self.nodes.get_mut(&id) {
+            Some(node) => (&mut node.modified, &mut node.attributes),
+            None if id == ROOT => (&mut self.root.modified, &mut self.root.attributes),
+            None => return false,
+        };
+        let is_later = *modified < at;
+        if is_later {
+            *modified = at;
+            if let Some(attributes) = attributes {
+                attributes.changed = at.max(attributes.changed);
             }
-            _ => false,
         }
+        is_later
+    }
+
+    /// Sets the time of the last change and the attributes of an entry.
+    pub(super) fn set_attributes(
+        &mut self,
+        id: FileId,
+        modified: Option<Timestamp>,
+        attributes: Attributes,
+    ) {
+        let (known, had) = match self.nodes.get_mut(&id) {
+            Some(node) => (&mut node.modified, &mut node.attributes),
+            None if id == ROOT => (&mut self.root.modified, &mut self.root.attributes),
+            None => return,
+        };
+        *known = modified.unwrap_or(*known);
+        *had = Some(attributes);
+    }
+
+    /// Returns the number that has a part of a name in a directory.
+    pub(super) fn inside(&self, directory: FileId, part: &str) -> Result<Option<FileId>, Fault> {
+        match self.directories.get(&directory) {
+            Some(inside) => Ok(inside.get(part).copied()),
+            None if self.nodes.contains_key(&directory) => {
+                Err(Fault::NotADirectory { name: directory.to_string() })
+            }
+            None => Err(Fault::NoSuchDirectory { name: directory.to_string() }),
+        }
+    }
+
+    /// Returns the whole name of a node.
+    pub(super) fn path(&self, mut id: FileId) -> Option<String> {
+        let mut parts = Vec::new();
+        while id != ROOT {
+            let node = self.nodes.get(&id)?;
+            parts.push(node.part.as_str());
+            id = node.parent;
+        }
+        parts.reverse();
+        Some(parts.join("/"))
+    }
+
+    /// Returns the entry of a number, as a mount sees it.
+    pub(super) fn node_entry(&self, id: FileId) -> Option<NodeEntry> {
+        match self.nodes.get(&id) {
+            Some(node) => Some(node_entry(id, node, true)),
+            None if id == ROOT => {
+                let Root { defaults, modified, attributes } = self.root.clone();
+                let attributes = attributes.unwrap_or(Attributes {
+                    mode: DIRECTORY_MODE,
+                    owner: None,
+                    group: None,
+                    accessed: modified,
+                    changed: modified,
+                });
+                let (name, made) = (String::new(), Made::default());
+                let entry = Entry { name, made, modified, kind: EntryKind::Directory(defaults) };
+                Some(NodeEntry { node: ROOT, is_named: true, entry, attributes })
+            }
+            None => None,
+        }
+    }
+
+    /// Lists at most `count` entries of a directory behind `after`, as a mount sees them, and tells
+    /// if there are more.
+    pub(super) fn list_nodes(
+        &self,
+        directory: FileId,
+        after: Option<&str>,
+        count: usize,
+    ) -> Result<(Vec<NodeEntry>, bool), Fault> {
+        self.inside(directory, "")?;
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut inside = self.directories[&directory].range::<str, _>((from, Bound::Unbounded));
+        let ids = inside.by_ref().take(count).map(|(_, id)| *id);
+        let entries = ids.filter_map(|id| self.node_entry(id)).collect();
+        Ok((entries, inside.next().is_some()))
     }
 
     /// Returns the node of a number.
@@ -158,7 +258,7 @@ impl Tree {
 
     /// Inserts a node into its directory.
     pub(super) fn insert(&mut self, id: FileId, node: Node) {
-        if matches!(node.kind, NodeKind::Directory { .. }) {
+        if node.is_directory() {
             self.directories.entry(id).or_default();
         }
         let parent = self.directories.get_mut(&node.parent);
@@ -228,11 +328,11 @@ impl Tree {
     }
 }
 
-/// Returns the servers of a file; none for a directory.
+/// Returns the servers of a file; none for other entries.
 fn servers_of(node: &Node) -> impl Iterator<Item = ServerId> + '_ {
     let file = match &node.kind {
         NodeKind::File { stripe, pool, .. } => Some((stripe, pool)),
-        NodeKind::Directory { .. } => None,
+        NodeKind::Directory { .. } | NodeKind::Special(_) => None,
     };
     file.into_iter()
         .flat_map(|(stripe, pool)| (0..stripe.servers).map(|place| pool.server(ServerId(place))))
@@ -240,22 +340,32 @@ fn servers_of(node: &Node) -> impl Iterator<Item = ServerId> + '_ {
 
 /// Returns a node's entry for clients.
 pub(super) fn entry(name: String, file: FileId, node: &Node) -> Entry {
-    let (kind, modified) = match &node.kind {
-        NodeKind::Directory { defaults } => {
-            (EntryKind::Directory(defaults.clone()), node.made.at())
-        }
-        NodeKind::File { size, stripe, pool, buffering, modified } => {
-            let record = FileRecord {
-                file,
-                name: name.clone(),
-                bytes: size.bytes,
-                cuts: size.cuts,
-                stripe: stripe.clone(),
-                pool: pool.clone(),
-                buffering: *buffering,
-            };
-            (EntryKind::File(record), *modified)
-        }
+    let kind = match &node.kind {
+        NodeKind::Directory { defaults } => EntryKind::Directory(defaults.clone()),
+        NodeKind::Special(special) => EntryKind::Special(special.clone()),
+        NodeKind::File { size, stripe, pool, buffering } => EntryKind::File(FileRecord {
+            file,
+            name: name.clone(),
+            bytes: size.bytes,
+            cuts: size.cuts,
+            stripe: stripe.clone(),
+            pool: pool.clone(),
+            buffering: *buffering,
+        }),
     };
-    Entry { name, made: node.made, modified, kind }
+    Entry { name, made: node.made, modified: node.modified, kind }
+}
+
+/// Returns a node's entry for a mount.
+pub(super) fn node_entry(id: FileId, node: &Node, is_named: bool) -> NodeEntry {
+    let attributes = node.attributes.unwrap_or_else(|| usual_attributes(node));
+    let entry = entry(node.part.clone(), id, node);
+    NodeEntry { node: id, is_named, entry, attributes }
+}
+
+/// Returns the attributes of a node that no mount has changed.
+pub(super) fn usual_attributes(node: &Node) -> Attributes {
+    let mode = if node.is_directory() { DIRECTORY_MODE } else { FILE_MODE };
+    let (owner, changed) = (Some(node.made.owner), node.modified);
+    Attributes { mode, owner, group: None, accessed: changed, changed }
 }

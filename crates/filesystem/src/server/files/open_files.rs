@@ -4,8 +4,8 @@ use crate::scale::SmallVec;
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::removed_files::RemovedFiles;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::rc::Rc;
 use units::{FileId, Timestamp};
@@ -25,7 +25,13 @@ pub(crate) struct OpenFiles {
     /// Sizes at the last close of files that were cut since the start. A client that opens such a
     /// file with an older record must not bring back what was cut off.
     cut: RefCell<BTreeMap<FileId, FileSize>>,
+    /// Sizes that the catalogue has, of the files that were closed last. The record of a client may
+    /// be older: it may have asked the catalogue before the size was recorded there.
+    recorded: RefCell<VecDeque<(FileId, FileSize)>>,
 }
+
+/// Number of closed files of which the recorded size is kept.
+const RECORDED_KEPT: usize = 256;
 
 /// Maximum number of files that one client may have open.
 const OPEN_FILES_MAX: usize = 1 << 16;
@@ -56,9 +62,7 @@ impl OpenFiles {
             }
             Entry::Vacant(new) => {
                 let mut record = record;
-                if let Some(size) = self.cut.borrow().get(&file) {
-                    record.learn(*size);
-                }
+                record.learn(self.last_size(file));
                 new.insert(Rc::new(OpenFile::new(record)))
             }
         };
@@ -68,6 +72,26 @@ impl OpenFiles {
             known.users.update(|users| users + 1);
         }
         Ok(place.is_err())
+    }
+
+    /// Notes that the catalogue has a size of an open file. A size beyond that of the file is none.
+    pub(crate) fn recorded(&self, file: &OpenFile, size: FileSize) {
+        if size > file.size() || size == FileSize::default() {
+            return;
+        }
+        let mut recorded = self.recorded.borrow_mut();
+        if recorded.len() >= RECORDED_KEPT {
+            recorded.pop_front();
+        }
+        recorded.push_back((file.file, size));
+    }
+
+    /// Returns a size that a closed file had, if one is known.
+    pub(crate) fn last_size(&self, file: FileId) -> FileSize {
+        let cut = self.cut.borrow().get(&file).copied().unwrap_or_default();
+        let recorded = self.recorded.borrow();
+        let sizes = recorded.iter().filter(|(known, _)| *known == file).map(|(_, size)| *size);
+        sizes.fold(cut, FileSize::max)
     }
 
     /// Returns an open file.

@@ -18,7 +18,11 @@ impl<W: World> Server<W> {
         self.check_record(&record)?;
         let file = match self.files().find(record.file)? {
             Some(open) => open,
-            None => Rc::new(OpenFile::new(self.with_kept_size(record).await?)),
+            None => {
+                let mut record = self.with_kept_size(record).await?;
+                record.learn(self.files().last_size(record.file));
+                Rc::new(OpenFile::new(record))
+            }
         };
         self.measure(&file).await?;
         if !file.tail_is_clean.get() {
