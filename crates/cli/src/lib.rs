@@ -21,7 +21,7 @@ mod traces;
 use arguments::{Arguments, Command, pages};
 use clap::Parser;
 use files::{copies, layout, names};
-use instances::{servers, space};
+use instances::{mounts, servers, space};
 use interface::{ReplacementPolicies, UserError};
 use measurements::{bench, demo, replay};
 use output::present;
@@ -87,6 +87,10 @@ fn carry_out(
         Command::Du(du) => names::usage(&du.which, &du.what),
         Command::Layout(layout) => layout::run(&layout),
         Command::Df(df) => space::show(&df.which),
+        Command::Mount(mount) => mounts::mount(&mount.which, &mount.what),
+        Command::Unmount(unmount) => mounts::unmount(&unmount),
+        Command::MountHold(mount) => mounts::hold(&mount.which, &mount.what),
+        Command::MountServe(mount) => mounts::serve(&mount.which, &mount.what),
         Command::Hints(which) => hints::run(&which),
         Command::Bench(bench) => bench::run(&bench),
         Command::Sim(sim) => sim::run(&sim, &policies, models),

@@ -70,7 +70,7 @@ impl Child {
     }
 
     /// Lets the child go on, without its standard input, when this process ends.
-    pub(crate) fn detach(mut self) {
+    pub fn detach(mut self) {
         self.is_attached = false;
     }
 

@@ -8,7 +8,7 @@ pub(super) const CORE: [&str; 6] =
     ["units", "policy", "wire", "world", "filesystem", "world-simulated"];
 
 /// Crates, each with the crates of the workspace that it may depend on.
-const PERMITTED: [(&str, &[&str]); 21] = [
+const PERMITTED: [(&str, &[&str]); 22] = [
     ("units", &[]),
     ("policy", &["units"]),
     ("wire", &["units", "policy"]),
@@ -22,6 +22,7 @@ const PERMITTED: [(&str, &[&str]); 21] = [
         "cluster",
         &["client", "interface", "units", "policy", "wire", "world", "filesystem", "world-real"],
     ),
+    ("mount", &["client", "interface"]),
     (
         "simulate",
         &[
@@ -60,7 +61,17 @@ const PERMITTED: [(&str, &[&str]); 21] = [
     ("c-api", &["client", "interface", "policy", "trace", "units", "wire"]),
     (
         "cli",
-        &["client", "cluster", "simulate", "measure", "experiments", "trace", "interface", "plot"],
+        &[
+            "client",
+            "cluster",
+            "mount",
+            "simulate",
+            "measure",
+            "experiments",
+            "trace",
+            "interface",
+            "plot",
+        ],
     ),
     ("mpi", &["measure", "plot", "policy", "trace", "units"]),
     ("python", &["client", "simulate", "interface", "policy", "plot"]),

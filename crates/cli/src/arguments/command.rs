@@ -5,6 +5,7 @@ use super::demo::Demo;
 use super::files::{Cat, Cp, Df, Du, Find, Get, Layout, Ls, MaybeNamed, Mkdir, Mv, Named, Put, Rm};
 use super::hints::Hints;
 use super::instance::{InstanceOnly, OnInstance};
+use super::mounts::{Mount, Unmount};
 use super::programs::{Replay, WhatIf};
 use super::record::Record;
 use super::reproduce::Reproduce;
@@ -73,6 +74,10 @@ pub(crate) enum Command {
     Layout(Layout),
     /// Show the space on the disks of an instance.
     Df(OnInstance<Df>),
+    /// Mount an instance on a directory, so that every program can use its files.
+    Mount(OnInstance<Mount>),
+    /// Unmount an instance from a directory.
+    Unmount(Unmount),
     /// List the hints of MPI-IO, or say which of given ones would be in force.
     Hints(Hints),
     /// Measure real transfers and check every byte.
@@ -99,6 +104,12 @@ pub(crate) enum Command {
     /// The process that holds the launchers; started by `start`.
     #[command(name = "keep", hide = true)]
     Supervise(InstanceOnly),
+    /// The process that holds a mount; started by `mount`.
+    #[command(hide = true)]
+    MountHold(OnInstance<Mount>),
+    /// The process that serves a mount, until its standard input ends.
+    #[command(hide = true)]
+    MountServe(OnInstance<Mount>),
     /// Write the manual of the command and its completions; called by `scripts/install`.
     #[command(name = "write-pages", hide = true)]
     Pages(Pages),

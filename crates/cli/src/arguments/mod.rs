@@ -8,6 +8,7 @@ mod demo;
 mod files;
 mod hints;
 mod instance;
+mod mounts;
 pub(crate) mod pages;
 mod programs;
 mod record;
@@ -27,6 +28,7 @@ pub(crate) use files::{
 };
 pub(crate) use hints::{Explain, Hints, HintsCommand};
 pub(crate) use instance::InstanceOnly;
+pub(crate) use mounts::{Mount, Unmount};
 pub(crate) use programs::{Replay, WhatIf};
 pub(crate) use record::Record;
 pub(crate) use reproduce::Reproduce;
