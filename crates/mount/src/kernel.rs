@@ -94,6 +94,7 @@ impl Filesystem for Kernel {
             accessed: atime.map(moment),
             modified: mtime.map(moment),
         };
+        let _changing = self.changing(node(ino));
         let sized = match size {
             Some(bytes) => self.with_file(node(ino), |file| file.set_size(bytes)),
             None => Ok(()),
@@ -277,6 +278,7 @@ impl Filesystem for Kernel {
         _: bool,
         reply: ReplyEmpty,
     ) {
+        let _changing = self.changing(node(ino));
         reply_empty(self.files.close(node(ino)).map_err(error), reply);
     }
 

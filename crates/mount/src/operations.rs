@@ -13,6 +13,7 @@ use fuser::{Errno, FileAttr, Generation, INodeNo, ReplyAttr, ReplyEntry, Request
 use interface::UserError;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Time for which the kernel keeps attributes of directories and links, and their names.
@@ -21,6 +22,9 @@ const KEPT: Duration = Duration::from_secs(1);
 /// Time for which the kernel keeps attributes of files. It asks for the name of a file each time
 /// that a program uses it, and gets the attributes of that moment.
 const FILE_KEPT: Duration = Duration::from_millis(100);
+
+/// Number of locks of files, which share them by their numbers.
+const LOCKS: usize = 64;
 
 /// Largest part of a name, in bytes.
 pub(crate) const PART_BYTES_MAX: usize = 255;
@@ -33,6 +37,7 @@ pub(crate) struct Kernel {
     pub(crate) files: OpenFiles,
     pub(crate) listings: Listings,
     pub(crate) kept: Kept,
+    changing: [Mutex<()>; LOCKS],
 }
 
 pub(crate) type Outcome<T> = Result<T, Errno>;
@@ -40,7 +45,15 @@ pub(crate) type Outcome<T> = Result<T, Errno>;
 impl Kernel {
     pub(crate) fn new(connection: Connection, disks_per_server: u32, usual: Usual) -> Self {
         let (files, listings, kept) = (OpenFiles::default(), Listings::default(), Kept::default());
-        Self { connection, disks_per_server, usual, files, listings, kept }
+        let changing = [const { Mutex::new(()) }; LOCKS];
+        Self { connection, disks_per_server, usual, files, listings, kept, changing }
+    }
+
+    /// Waits until no other thread closes a file or sets its attributes: a close reports a time of
+    /// the last change, which must not come after one that a program has set meanwhile.
+    pub(crate) fn changing(&self, id: FileId) -> MutexGuard<'_, ()> {
+        let lock = &self.changing[id.0 as usize % LOCKS];
+        lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn find(&self, parent: INodeNo, name: &OsStr) -> Outcome<NodeEntry> {

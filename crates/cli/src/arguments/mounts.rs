@@ -24,6 +24,9 @@ pub(crate) struct Mount {
     /// Stay until the directory is unmounted. An interrupt unmounts it.
     #[arg(long)]
     pub(crate) foreground: bool,
+    /// End when standard input ends.
+    #[arg(long, hide = true)]
+    pub(crate) attached: bool,
 }
 
 #[derive(Args, Debug)]

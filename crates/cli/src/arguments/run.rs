@@ -39,6 +39,10 @@ pub(crate) struct Run {
     /// fails, and its data is kept.
     #[arg(long, requires = "stage_out")]
     pub(crate) overwrite: bool,
+    /// Mount the instance on this empty directory for the time of the program, which finds its path
+    /// in UNISONO_MOUNT. On other hosts of a job there is no mount.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) mount: Option<PathBuf>,
     /// Also run the program without Unisono, before and after the run, on plain files in a new
     /// directory inside DIR, and compare the times. The program so runs three times.
     #[arg(

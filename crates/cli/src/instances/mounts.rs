@@ -32,6 +32,40 @@ pub(crate) fn mount(which: &InstanceOnly, arguments: &Mount) -> Result<(), UserE
     tell_mounted(which, &instance, arguments)
 }
 
+/// A mount for the time of a program. Dropping it unmounts, whoever still uses it.
+pub(crate) struct MountOfRun {
+    directory: PathBuf,
+    // Dropped last: it ends by itself once nothing is mounted.
+    _holder: Child,
+}
+
+impl MountOfRun {
+    /// Mounts an instance.
+    ///
+    /// # Errors
+    /// Fails when the directory cannot be mounted on.
+    pub(crate) fn start(instance: &Instance, directory: &Path) -> Result<Self, UserError> {
+        let directory = directory.to_owned();
+        let (allow_other, read_only, foreground, attached) = (false, false, false, true);
+        let arguments = Mount { directory, allow_other, read_only, foreground, attached };
+        let mut holder = start("mount-hold", instance, &arguments, log_of(instance))?;
+        until_mounted(&mut holder, &arguments.directory)?;
+        Ok(Self { directory: whole_path(&arguments.directory), _holder: holder })
+    }
+
+    /// Whole path of the directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+impl Drop for MountOfRun {
+    fn drop(&mut self) {
+        // The program may have unmounted it.
+        let _ = mount::unmount(&self.directory, true);
+    }
+}
+
 fn tell_mounted(
     which: &InstanceOnly,
     instance: &Instance,
@@ -71,6 +105,13 @@ pub(crate) fn hold(which: &InstanceOnly, arguments: &Mount) -> Result<(), UserEr
         (Ok(()), true) => tell_mounted(which, &instance, arguments)?,
         (Ok(()), false) => tell(Ok(()))?,
     }
+    if arguments.attached {
+        std::thread::spawn(|| {
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            // With this process ends the input of the one that serves, which unmounts.
+            std::process::exit(0);
+        });
+    }
     // Its input must stay open until then, which a wait would close.
     while let Ok(Some(_)) = server.read_line() {}
     let ended = server.wait();
@@ -107,7 +148,11 @@ fn start(
 ) -> Result<Child, UserError> {
     let mut command = Program::current()?.command(&[role.to_owned()]);
     command.arg("--instance").arg(instance.directory());
-    let flags = [(arguments.allow_other, "--allow-other"), (arguments.read_only, "--read-only")];
+    let flags = [
+        (arguments.allow_other, "--allow-other"),
+        (arguments.read_only, "--read-only"),
+        (arguments.attached, "--attached"),
+    ];
     command.args(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag));
     command.arg("--").arg(&arguments.directory);
     Child::start(command, errors)

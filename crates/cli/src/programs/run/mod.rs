@@ -21,6 +21,7 @@ mod staging;
 mod what_if;
 
 use crate::arguments::Run;
+use crate::instances::mounts::MountOfRun;
 use crate::instances::servers;
 use crate::output::format::plural;
 use crate::output::present;
@@ -72,8 +73,12 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     let mut job = start(arguments)?;
     let (files, _) = staging::stage_in(job.instance(), &arguments.stage_in)?;
     tell_start(&job, files);
+    let mounted = arguments.mount.as_ref();
+    let mounted = mounted.map(|it| MountOfRun::start(job.instance(), it)).transpose()?;
     job.keep_directory(true);
-    let ended = execute(arguments, preload.as_ref(), &job, &signals, deadline.as_ref());
+    let place = (preload.as_ref(), mounted.as_ref().map(MountOfRun::directory));
+    let ended = execute(arguments, place, &job, &signals, deadline.as_ref());
+    drop(mounted);
     let ending = match ended {
         Ok(ending) => ending,
         Err(missing) => {
@@ -170,13 +175,14 @@ fn tell_start(job: &JobInstance, staged_in: u64) {
 /// Runs the program to its end.
 fn execute(
     arguments: &Run,
-    preload: Option<&PathBuf>,
+    (preload, mounted): (Option<&PathBuf>, Option<&Path>),
     job: &JobInstance,
     signals: &Signals,
     deadline: Option<&Deadline>,
 ) -> Result<Ending, CannotStart> {
     let (start, name) = (Instant::now(), &arguments.program[0]);
     let mut command = program::command(arguments, preload, job.instance());
+    command.envs(mounted.map(|directory| ("UNISONO_MOUNT", directory)));
     let started = JobProgram::start(&mut command, signals);
     let running = started.map_err(|error| spawn_failed(name, "run", &error))?;
     let bytes = || Files::list(job.instance()).map_or(0, |files| files.bytes);
