@@ -140,7 +140,8 @@ typedef struct unisono_options {
 } unisono_options_t;
 
 /* Connects to all servers of an instance.
- * instance: its directory, or NULL for that of UNISONO_INSTANCE, or else the user's default one.
+ * instance: its directory, or a path below a mount of it (unisono mount), or NULL for that of
+ * UNISONO_INSTANCE, or else the user's default one.
  * options: NULL means the default.
  * Errors: -ENXIO when there is no instance, -ENOTCONN when a server cannot be reached,
  * -EPROTONOSUPPORT when the servers are of another release. */
@@ -150,6 +151,10 @@ int unisono_connect(const char *instance, const unisono_options_t *options,
 /* Frees the handle. The connection ends with the last of its files, pages, groups, locks and
  * operations. The sizes of files that were not closed are recorded then. */
 int unisono_disconnect(unisono_t *connection);
+
+/* Number that tells instances apart: it is the same in all processes that are connected to one
+ * instance. 0 when the connection is not valid. */
+uint64_t unisono_instance_number(unisono_t *connection);
 
 /* ---- Names --------------------------------------------------------------------------------- */
 
@@ -161,6 +166,14 @@ int unisono_disconnect(unisono_t *connection);
  * root. Stores it with a zero byte at its end; of a name that does not fit in `bytes` bytes, the
  * beginning. name may be NULL when bytes is 0. Returns the number of bytes of the name. */
 int64_t unisono_name(const char *word, char *name, size_t bytes);
+
+/* Tells which file a local path means that lies below a mount of an instance (unisono mount). The
+ * path need not exist; links are followed, also the last part. Stores the directory of the instance
+ * and the name in it, each with a zero byte at its end, in 4096 and 1025 bytes at most. Returns the
+ * number of bytes of the directory, or 0 for a path that lies below no mount.
+ * Errors: -ENXIO when the mount does not tell its instance, since its process has ended. */
+int64_t unisono_mounted(const char *path, char *instance, size_t instance_bytes, char *name,
+                        size_t name_bytes);
 
 /* An open file. */
 typedef struct unisono_file unisono_file_t;

@@ -8,7 +8,9 @@
 
 use crate::border::Failure;
 use client::RawMemory;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// A string of the caller.
 #[repr(transparent)]
@@ -20,10 +22,23 @@ impl Text {
         if self.0.is_null() {
             return Ok(None);
         }
-        // SAFETY: the caller promises a string that ends with a zero byte.
-        let text = unsafe { CStr::from_ptr(self.0) };
+        let text = self.bytes();
         let text = text.to_str().map_err(|_| Failure::argument(name, "is not UTF-8"))?;
         Ok(Some(text))
+    }
+
+    /// The string as a local path, which must be there and may have any bytes.
+    pub(crate) fn path(&self, name: &'static str) -> Result<&Path, Failure> {
+        if self.0.is_null() {
+            return Err(Failure::argument(name, "is NULL"));
+        }
+        Ok(Path::new(OsStr::from_bytes(self.bytes().to_bytes())))
+    }
+
+    /// The string, which must not be NULL.
+    fn bytes(&self) -> &CStr {
+        // SAFETY: the caller promises a string that ends with a zero byte.
+        unsafe { CStr::from_ptr(self.0) }
     }
 
     /// The string, which must be there.

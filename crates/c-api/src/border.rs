@@ -112,6 +112,16 @@ impl Answer for u32 {
     }
 }
 
+impl Answer for u64 {
+    type Value = Self;
+    fn done(value: Self) -> Self {
+        value
+    }
+    fn failed(_: c_int) -> Self {
+        0
+    }
+}
+
 impl Answer for usize {
     type Value = Self;
     fn done(value: Self) -> Self {

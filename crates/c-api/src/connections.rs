@@ -49,9 +49,14 @@ exported! {
         make(&connection, "connection", || {
             let directory = instance.optional("instance")?.map(Into::into);
             let options = options.read("options")?.resolved()?;
-            let instance = Instance::at(directory.unwrap_or_else(default_instance_directory));
-            Ok(Connection::open_with(&instance, options)?)
+            let directory = directory.unwrap_or_else(default_instance_directory);
+            Ok(Connection::open_with(&Instance::named(directory)?, options)?)
         })
+    }
+
+    /// Tells instances apart.
+    fn unisono_instance_number(connection: ConnectionHandle) -> u64 {
+        Ok(connection.get("connection")?.identity())
     }
 
     /// Frees a connection.

@@ -4,7 +4,7 @@ use crate::arguments::{Filled, Options, Out, Text, TextBuffer, extensible};
 use crate::border::{Failure, exported};
 use crate::errors::text;
 use crate::handles::{ConnectionHandle, FileHandle, make};
-use client::{Connection, Entry, EntryKind, File, Special, instance_name};
+use client::{Connection, Entry, EntryKind, File, MountedName, Special, instance_name};
 use interface::{ErrorKind, UserError};
 use policy::BLOCK_BYTES_MAX;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -115,6 +115,30 @@ exported! {
         let meant = instance_name(word.required("word")?);
         name.fill(&meant, bytes, "name")?;
         Ok(meant.len() as u64)
+    }
+
+    /// Tells which file of which instance a local path below a mount means.
+    fn unisono_mounted(
+        path: Text,
+        instance: TextBuffer,
+        instance_bytes: usize,
+        name: TextBuffer,
+        name_bytes: usize,
+    ) -> i64 {
+        let Some(found) = MountedName::of_path(path.path("path")?)? else { return Ok(0) };
+        let directory = found.instance.to_str();
+        let directory = directory
+            .ok_or_else(|| Failure::argument("path", "lies in an instance that is not UTF-8"))?;
+        for (text, room, argument) in
+            [(directory, instance_bytes, "instance_bytes"), (&found.name, name_bytes, "name_bytes")]
+        {
+            if text.len() >= room {
+                return Err(Failure::argument(argument, format!("is {room}, too few for {text}")));
+            }
+        }
+        instance.fill(directory, instance_bytes, "instance")?;
+        name.fill(&found.name, name_bytes, "name")?;
+        Ok(directory.len() as u64)
     }
 
     /// Opens a file.

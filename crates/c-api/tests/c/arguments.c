@@ -52,6 +52,7 @@ static void names(unisono_t *u)
     char name[8];
     REFUSED(unisono_name(NULL, name, sizeof name));
     REFUSED(unisono_name("a", NULL, 1));
+    REFUSED(unisono_mounted(NULL, name, sizeof name, name, sizeof name));
     CHECK(unisono_remove(u, "/") < 0);
 }
 

@@ -12,6 +12,11 @@ static void connections(void)
     unisono_t *u = NULL;
     unisono_options_t options = {.size = sizeof options, .pool_bytes = 1 << 20, .timeout_ms = 9000};
     OK(unisono_connect(getenv("UNISONO_INSTANCE"), &options, &u));
+    unisono_t *second = NULL;
+    OK(unisono_connect(NULL, &options, &second));
+    CHECK(unisono_instance_number(u) && unisono_instance_number(u) == unisono_instance_number(second));
+    CHECK(unisono_instance_number(NULL) == 0 && unisono_last_error()->kind == UNISONO_ERR_USAGE);
+    OK(unisono_disconnect(second));
     OK(unisono_disconnect(u));
     FAILS(unisono_connect("/nowhere/at/all", NULL, &u), ENXIO, UNISONO_ERR_NO_INSTANCE);
     CHECK(!u && strstr(unisono_last_error()->text, "/nowhere/at/all"));
@@ -52,6 +57,7 @@ static void spellings(unisono_t *u)
     CHECK(unisono_name("a/..", name, sizeof name) == 0 && !*name);
     CHECK(unisono_name("abcdef", start, sizeof start) == 6 && !strcmp(start, "abc"));
     CHECK(unisono_name("abcdef", NULL, 0) == 6);
+    CHECK(unisono_mounted("/tmp/none", start, sizeof start, name, sizeof name) == 0);
     FAILS(unisono_open(u, "unisono://..", UNISONO_CREATE, NULL, &f), EISDIR,
           UNISONO_ERR_IS_A_DIRECTORY);
     OK(unisono_remove(u, "spelt/../spelt/f"));

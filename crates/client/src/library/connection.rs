@@ -6,7 +6,7 @@ use super::io_thread::{self, IoThread};
 use super::on_thread::OnThread;
 use super::operation::Operation;
 use super::options::ConnectionOptions;
-use crate::instance::Instance;
+use crate::instance::{Instance, ServerEntry};
 use crate::session::connect_from;
 use filesystem::{BufferPool, Client, Fault};
 use futures_util::future::{Either, select};
@@ -37,6 +37,7 @@ pub(super) struct Inner {
     pub(super) thread: Arc<IoThread>,
     local: Option<Arc<OnThread<Local>>>,
     pool_bytes: u64,
+    identity: u64,
     pub(super) servers: u32,
     pub(super) blocking: Arc<BlockingSlots>,
 }
@@ -105,6 +106,7 @@ impl Connection {
         check_pool(options.pool_bytes)?;
         let file = instance.read()?;
         let node = instance.client_node(&file.servers)?;
+        let identity = identity_of(&file.servers);
         let servers = file.servers.len() as u32;
         let addresses = file.servers.iter().map(|server| Address(server.address.clone()));
         let blocking = Arc::new(BlockingSlots::new(addresses));
@@ -129,13 +131,20 @@ impl Connection {
         let local = pollster::block_on(connected).map_err(|_| io_thread::failed())?;
         let local = Some(local.map_err(|fault| UserError::of_fault(&what, &fault))?);
         let instance = instance.clone();
-        let inner = Inner { instance, options, thread, local, pool_bytes, servers, blocking };
+        let inner =
+            Inner { instance, options, thread, local, pool_bytes, identity, servers, blocking };
         Ok(Self(Arc::new(inner)))
     }
 
     /// The instance.
     pub fn instance(&self) -> &Instance {
         &self.0.instance
+    }
+
+    /// Number of the instance: the same in all processes that are connected to it, also by copies
+    /// of its directory, and another one for each other instance.
+    pub fn identity(&self) -> u64 {
+        self.0.identity
     }
 
     /// Options with which the connection was made.
@@ -254,6 +263,14 @@ impl Connection {
     }
 }
 
+/// A hash (64-bit FNV-1a) of the addresses of servers, of which no two instances share one.
+fn identity_of(servers: &[ServerEntry]) -> u64 {
+    let bytes = servers.iter().flat_map(|server| server.address.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
 /// Refuses a pool that the system has no room for: the I/O thread could only end the process.
 fn check_pool(bytes: u64) -> Result<(), UserError> {
     let mut probe = Vec::<u8>::new();
@@ -272,7 +289,7 @@ fn check_pool(bytes: u64) -> Result<(), UserError> {
 
 async fn connect(
     node: world_real::NodeConfig,
-    servers: &[crate::instance::ServerEntry],
+    servers: &[ServerEntry],
     pool_bytes: u64,
     timeout: Duration,
 ) -> Result<Local, Fault> {
