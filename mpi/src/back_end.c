@@ -15,6 +15,7 @@ const back_t *unisono_mpi_back(const front_t *given)
     back.version = BORDER_VERSION;
     back.to_fortran = file_to_fortran;
     back.from_fortran = file_from_fortran;
+    back.is_mounted = path_is_mounted;
     back.read_start = read_start;
     back.truncate = truncate_file;
     back.requests_pending = &requests_pending;

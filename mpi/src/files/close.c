@@ -1,9 +1,11 @@
 /* close.c - closing and deleting files. */
 #include "../errors/errors.h"
+#include "../process/names.h"
 #include "../transfers/transfers.h"
 #include "files.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* Compares when the members began their collective calls, for the report. Collective. */
 static void compare_starts(open_file_t *file)
@@ -55,7 +57,7 @@ static int close_file(MPI_File *handle)
         closings_end();
         code = agree(file, call, code);
         int removed = MPI_SUCCESS;
-        if (!file->rank && unisono_remove(connection(), file->name))
+        if (!file->rank && unisono_remove(file->unisono, file->name))
             removed = class_of_failure(file, call);
         removed = agree_again(file, removed);
         code = code == MPI_SUCCESS ? removed : code;
@@ -65,13 +67,26 @@ static int close_file(MPI_File *handle)
     return code;
 }
 
+typedef int delete_t(const char *, MPI_Info);
+
+/* 1 for a link to a file below a mount. */
+static int is_link(const char *name)
+{
+    mounted_name_t found;
+    struct stat link;
+    return lstat(name_bare(name), &link) == 0 && S_ISLNK(link.st_mode) && name_mounted(name, &found) > 0;
+}
+
 static int delete_file(const char *name, MPI_Info info)
 {
-    (void)info;
+    char *meant;
+    unisono_t *unisono;
     closings_end();
-    int code;
-    char *meant = name_in_instance(name, CALL_File_delete, &code);
-    if (meant && (!connection() || unisono_remove(connection(), meant)))
+    /* It is the link that unlink would delete. */
+    if (is_link(name))
+        return REAL(File_delete, delete_t)(name, info);
+    int code = file_find(name, CALL_File_delete, &unisono, &meant);
+    if (code == MPI_SUCCESS && unisono_remove(unisono, meant))
         code = class_of_failure(NULL, CALL_File_delete);
     free(meant);
     return fail(NULL, code);

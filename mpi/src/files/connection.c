@@ -1,4 +1,4 @@
-/* connection.c - the connection of the process to its instance, and calls that need no open file. */
+/* connection.c - the connections of the process to instances, and calls that need no open file. */
 #include "../errors/errors.h"
 #include "../process/names.h"
 #include "files.h"
@@ -58,17 +58,33 @@ void closings_end(void)
 
 /* ---- Connection ----------------------------------------------------------------------------- */
 
-static unisono_t *connected;
+/* A connection, by a directory that leads to its instance. */
+typedef struct connected {
+    char *directory; /* NULL: the default instance */
+    unisono_t *unisono;
+    int is_second; /* 1 when another directory leads there, too */
+    struct connected *next;
+} connected_t;
+
+static connected_t *connections;
 
 static void disconnect(void)
 {
-    if (!connected)
+    if (!connections)
         return;
     closings_end();
-    report_write(connected);
+    /* Those who want a report look for it in the default instance. */
+    if (getenv("UNISONO_REPORT"))
+        report_write(connection_to(NULL));
     pthread_mutex_lock(&lock);
-    unisono_disconnect(connected);
-    connected = NULL;
+    while (connections) {
+        connected_t *ended = connections;
+        connections = ended->next;
+        if (!ended->is_second)
+            unisono_disconnect(ended->unisono);
+        free(ended->directory);
+        free(ended);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -94,14 +110,77 @@ static void disconnect_at_end(void)
     }
 }
 
-unisono_t *connection(void)
+/* The connection that was made by a directory, or NULL. */
+static connected_t *connection_by(const char *directory)
+{
+    connected_t *found = connections;
+    while (found
+           && (directory && found->directory ? strcmp(directory, found->directory) != 0
+                                             : directory != found->directory))
+        found = found->next;
+    return found;
+}
+
+/* Connects to an instance. If a connection was made to it by another directory, that one is used. */
+static connected_t *connect_by(const char *directory)
+{
+    unisono_t *made = NULL;
+    char *copy = directory ? strdup(directory) : NULL;
+    connected_t *entry = calloc(1, sizeof *entry);
+    if (!entry || (directory && !copy) || unisono_connect(directory, NULL, &made)) {
+        free(entry);
+        free(copy);
+        return NULL;
+    }
+    *entry = (connected_t){.directory = copy, .unisono = made, .next = connections};
+    const uint64_t number = unisono_instance_number(made);
+    for (connected_t *other = connections; other && !entry->is_second; other = other->next)
+        if (unisono_instance_number(other->unisono) == number) {
+            entry->unisono = other->unisono;
+            entry->is_second = 1;
+        }
+    if (entry->is_second)
+        unisono_disconnect(made);
+    if (!connections)
+        disconnect_at_end();
+    connections = entry;
+    return entry;
+}
+
+unisono_t *connection_to(const char *directory)
 {
     pthread_mutex_lock(&lock);
-    if (!connected && unisono_connect(NULL, NULL, &connected) == 0)
-        disconnect_at_end();
-    unisono_t *found = connected;
+    connected_t *found = connection_by(directory);
+    if (!found)
+        found = connect_by(directory);
     pthread_mutex_unlock(&lock);
-    return found;
+    return found ? found->unisono : NULL;
+}
+
+/* ---- Files that the program names ------------------------------------------------------------ */
+
+int path_is_mounted(const char *name)
+{
+    mounted_name_t found;
+    return name_mounted(name, &found) != 0;
+}
+
+int instance_find(const char *given, int call, unisono_t **unisono, char **mounted)
+{
+    mounted_name_t found;
+    const int is_mounted = name_mounted(given, &found);
+    *unisono = NULL;
+    *mounted = NULL;
+    if (is_mounted < 0)
+        return class_of_failure(NULL, call);
+    if (is_mounted && !(*mounted = strdup(found.name)))
+        return MPI_ERR_NO_MEM;
+    /* Such a path does not become a name in the default instance. */
+    if (!is_mounted && !name_is_taken(given))
+        return wrong(MPI_ERR_NO_SUCH_FILE, call, "the mount of the instance that the path led to has ended",
+                     "mount the instance again, and start the program after that");
+    *unisono = connection_to(is_mounted ? found.instance : NULL);
+    return *unisono ? MPI_SUCCESS : class_of_failure(NULL, call);
 }
 
 char *name_in_instance(const char *name, int call, int *code)
@@ -118,13 +197,22 @@ char *name_in_instance(const char *name, int call, int *code)
     return meant;
 }
 
+int file_find(const char *given, int call, unisono_t **unisono, char **name)
+{
+    int code = instance_find(given, call, unisono, name);
+    if (code == MPI_SUCCESS && !*name)
+        *name = name_in_instance(given, call, &code);
+    return code;
+}
+
 long read_start(const char *name, void *bytes, size_t count)
 {
-    int code;
+    char *meant;
     int64_t read = -1;
+    unisono_t *unisono;
     unisono_file_t *file = NULL;
-    char *meant = name_in_instance(name, CALL_File_open, &code);
-    if (meant && connection() && unisono_open(connection(), meant, 0, NULL, &file) == 0)
+    if (file_find(name, CALL_File_open, &unisono, &meant) == MPI_SUCCESS
+        && unisono_open(unisono, meant, 0, NULL, &file) == 0)
         read = unisono_pread(file, bytes, count, 0);
     unisono_close(file);
     free(meant);
@@ -133,11 +221,12 @@ long read_start(const char *name, void *bytes, size_t count)
 
 int truncate_file(const char *name, long length)
 {
-    int code, failure = ENOENT;
+    char *meant;
+    int failure = ENOENT;
+    unisono_t *unisono;
     unisono_file_t *file = NULL;
-    char *meant = name_in_instance(name, CALL_File_open, &code);
-    if (meant && connection()) {
-        failure = unisono_open(connection(), meant, 0, NULL, &file);
+    if (file_find(name, CALL_File_open, &unisono, &meant) == MPI_SUCCESS) {
+        failure = unisono_open(unisono, meant, 0, NULL, &file);
         if (failure == 0)
             failure = unisono_truncate(file, (uint64_t)length);
     }

@@ -27,8 +27,10 @@ typedef struct file_report file_report_t;
 /* An open file of this process. */
 typedef struct open_file {
     file_handle_t *handle;
+    unisono_t *unisono; /* connection to its instance; NULL after a failure */
     char *name;    /* in the instance */
     int is_redirected; /* by UNISONO_MATCH */
+    int is_mounted;    /* the program gave a path below a mount */
     MPI_Comm comm; /* duplicate of the program's communicator */
     int is_in_world; /* 1 when MPI_Init has been called */
     int rank, size;
@@ -88,13 +90,23 @@ int closing_begin(open_file_t *file);
 /* Waits until all files that are being closed are closed. Prints failures. */
 void closings_end(void);
 
-/* The connection of the process, which the first call makes; NULL after a failure of the library. */
-unisono_t *connection(void);
+/* The connection of the process to the instance in a directory (NULL: the default one), which the first
+ * call makes; NULL after a failure of the library. */
+unisono_t *connection_to(const char *directory);
 
-/* Name in the instance of a file that the program names, to be freed; NULL with an error in `code`. */
+/* Finds the instance of a file that the program names, and connects to it. Stores its name there, to be
+ * freed, in `mounted` if the program gave a path below a mount, else NULL. */
+int instance_find(const char *given, int call, unisono_t **unisono, char **mounted);
+
+/* Name in the default instance of a file that the program names, to be freed; NULL with an error in
+ * `code`. */
 char *name_in_instance(const char *name, int call, int *code);
 
+/* The two functions above together. The name is to be freed. */
+int file_find(const char *given, int call, unisono_t **unisono, char **name);
+
 /* Functions for the front end; see interposer_border.h. */
+int path_is_mounted(const char *name);
 long read_start(const char *name, void *bytes, size_t count);
 int truncate_file(const char *name, long length);
 
@@ -134,7 +146,7 @@ void report_time(const open_file_t *file, int call, double started_at);
 void report_start(open_file_t *file, double started_at);
 /* Adds time that this member has waited for others in collective calls. */
 void report_waited(const open_file_t *file, double seconds);
-/* Writes the report of the process into the instance, as MPI ends. */
+/* Writes the report of the process into an instance (NULL: none could be reached), as MPI ends. */
 void report_write(unisono_t *unisono);
 double now_s(void);      /* seconds since 1970 */
 

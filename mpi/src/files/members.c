@@ -91,14 +91,14 @@ static int find_marks(unisono_t *unisono, const char *folder, marks_t *marks)
 
 /* Explains which members have not made a call, before the program ends. MPI does not say which members
  * wait, so each of them leaves a mark in the instance. Returns 1 on the member that has printed. */
-static int explain_missing(MPI_Comm comm, const char *name, int call)
+static int explain_missing(const open_file_t *file, MPI_Comm comm, const char *name, int call)
 {
     char folder[600], mark[700], error[128], cause[900], missing[400] = "another rank";
     int rank = 0, size = 1, lowest = 0;
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
     marks_t marks = {calloc((size_t)size, 1), size, 0, 0};
-    unisono_t *unisono = connection();
+    unisono_t *unisono = file->unisono;
     name_marks(folder, sizeof folder, call, size, name);
     snprintf(mark, sizeof mark, "%s/%d", folder, rank);
     if (unisono && marks.is_there) {
@@ -113,7 +113,10 @@ static int explain_missing(MPI_Comm comm, const char *name, int call)
     snprintf(error, sizeof error, "%s failed", call_name(call));
     snprintf(cause, sizeof cause, "%s has not called it for \"%s\" within %.0f s; other ranks wait",
              missing, name, timeout_s());
-    explain_as(rank == lowest, error, cause, "call it on every process that has the file open");
+    explain_as(rank == lowest, error, cause,
+               call == CALL_File_open && file->is_mounted
+                   ? "call it on every process, and mount the instance at the same path on all hosts"
+                   : "call it on every process that has the file open");
     if (unisono && marks.is_there) {
         nanosleep(&(struct timespec){1, 0}, NULL);
         unisono_remove(unisono, mark);
@@ -147,16 +150,47 @@ static int wait_within(MPI_Request *request, double limit_s)
     }
 }
 
+/* Waits until all members make this call. A process without the mount of an instance opens the file by the
+ * MPI library. With Open MPI, its calls can complete a duplication here, after which both would wait for
+ * ever. They do not complete a barrier. */
+static int meet(const open_file_t *file, MPI_Comm comm)
+{
+    MPI_Errhandler handler;
+    MPI_Request request;
+    if (!file->is_mounted) {
+        int code = PMPI_Ibarrier(comm, &request);
+        return code == MPI_SUCCESS ? wait_within(&request, timeout_s()) : code;
+    }
+    /* The calls of such a process may also make the barrier fail. */
+    PMPI_Comm_get_errhandler(comm, &handler);
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    int code = PMPI_Ibarrier(comm, &request);
+    if (code == MPI_SUCCESS)
+        code = wait_within(&request, timeout_s());
+    PMPI_Comm_set_errhandler(comm, handler);
+    PMPI_Errhandler_free(&handler);
+    if (code > 0) {
+        explanations_release(1);
+        explain("MPI_File_open failed", "a process has opened the path as one of the local file system",
+                "mount the instance at the same path on the hosts of all processes");
+        end_program(comm, 1);
+    }
+    return code;
+}
+
 int members_join(open_file_t *file, MPI_Comm comm, const char *name)
 {
     MPI_Request request;
-    int code = PMPI_Comm_idup(comm, &file->comm, &request);
+    int code = meet(file, comm);
+    if (code == MPI_SUCCESS)
+        code = PMPI_Comm_idup(comm, &file->comm, &request);
     if (code == MPI_SUCCESS)
         code = wait_within(&request, timeout_s());
     if (code >= 0)
         return code;
     /* The duplication cannot be cancelled, so the program cannot continue. */
-    end_program(comm, explain_missing(comm, name, CALL_File_open));
+    explanations_release(1);
+    end_program(comm, explain_missing(file, comm, name, CALL_File_open));
     return MPI_ERR_OTHER;
 }
 
@@ -167,7 +201,7 @@ static int finish_first(open_file_t *file, int call, int code, MPI_Request *requ
         code = wait_within(request, timeout_s());
     if (code >= 0)
         return code;
-    int is_first = explain_missing(file->comm, file->name, call);
+    int is_first = explain_missing(file, file->comm, file->name, call);
     if (!file->has_errhandler && !file->handler.function)
         end_program(file->comm, is_first);
     return MPI_ERR_OTHER;

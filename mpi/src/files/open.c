@@ -39,7 +39,7 @@ static void make_directory(const open_file_t *file)
     char *folder = strdup(file->name), *slash = folder ? strrchr(folder, '/') : NULL;
     if (slash) {
         *slash = 0;
-        unisono_mkdir(connection(), folder, 1); /* the open call explains a failure */
+        unisono_mkdir(file->unisono, folder, 1); /* the open call explains a failure */
     }
     free(folder);
 }
@@ -54,18 +54,17 @@ static int open_here(open_file_t *file)
         return class_of_failure(file, CALL_File_open);
     if (!file->rank && file->is_redirected && flags & UNISONO_CREATE)
         make_directory(file);
-    if (unisono_open(connection(), file->name, file->rank ? 0 : flags, &layout, &file->file))
+    if (unisono_open(file->unisono, file->name, file->rank ? 0 : flags, &layout, &file->file))
         return class_of_failure(file, CALL_File_open);
     return MPI_SUCCESS;
 }
-
-/* Bytes of the longest name in the instance that servers accept, with the zero byte at its end. */
-enum { NAME_BYTES = 1032 };
 
 /* Result of opening a file on rank 0, which it broadcasts in units of `long`. */
 typedef struct opened {
     long code, amode;
     long given;            /* hash of the name as the program gives it */
+    long is_mounted;       /* a path below a mount */
+    uint64_t instance;     /* number of the instance */
     char name[NAME_BYTES]; /* in the instance */
 } opened_t;
 
@@ -76,18 +75,25 @@ static int broadcast(const open_file_t *file, opened_t *opened)
 
 /* Takes the name that rank 0 has found, if this process gives the same word: a relative name that is
  * redirected is a path below the working directory of rank 0. Another word must have the same
- * meaning. */
-static int take_name(open_file_t *file, const char *given, const opened_t *opened)
+ * meaning. `mounted`: the name here of a path below a mount, or NULL. */
+static int take_name(open_file_t *file, const char *given, const char *mounted, const opened_t *opened)
 {
     int code = MPI_SUCCESS;
-    char *own = hash_name(given) == opened->given
-                    ? strdup(opened->name)
-                    : name_in_instance(given, CALL_File_open, &code);
-    free(file->name);
-    file->name = own;
-    if (!own)
+    const int is_same_word = hash_name(given) == opened->given;
+    if (is_same_word && file->is_mounted != opened->is_mounted)
+        return wrong(MPI_ERR_NOT_SAME, CALL_File_open,
+                     file->is_mounted ? "the path lies below a mount of an instance here, but not at rank 0"
+                                      : "the path lies below a mount of an instance at rank 0, but not here",
+                     "mount the instance at the same path on the hosts of all processes");
+    if (unisono_instance_number(file->unisono) != opened->instance)
+        return wrong(MPI_ERR_NOT_SAME, CALL_File_open, "the processes gave files of different instances",
+                     "mount the same instance on the hosts of all processes, or set UNISONO_INSTANCE to it there");
+    file->name = is_same_word ? strdup(opened->name)
+                 : mounted    ? strdup(mounted)
+                              : name_in_instance(given, CALL_File_open, &code);
+    if (!file->name)
         return code == MPI_SUCCESS ? MPI_ERR_NO_MEM : code;
-    int is_same_name = strcmp(own, opened->name) == 0;
+    int is_same_name = strcmp(file->name, opened->name) == 0;
     if (is_same_name && opened->amode == file->amode)
         return MPI_SUCCESS;
     return wrong(is_same_name ? MPI_ERR_AMODE : MPI_ERR_NOT_SAME, CALL_File_open,
@@ -138,8 +144,8 @@ static int form_group(open_file_t *file, int code)
     gathering_t gathering = {file, code, 0};
     char nothing[8] = {0}, *all = NULL;
     int error;
-    if (connection()) {
-        error = unisono_group_form_with(connection(), (uint32_t)file->rank, (uint32_t)file->size,
+    if (file->unisono) {
+        error = unisono_group_form_with(file->unisono, (uint32_t)file->rank, (uint32_t)file->size,
                                         gather, &gathering, &file->group);
     } else {
         all = calloc((size_t)file->size, sizeof nothing);
@@ -194,7 +200,7 @@ static int check_launcher(void)
 static int prepare(open_file_t *file, MPI_Info info)
 {
     file->options = (unisono_collective_options_t){.size = sizeof file->options};
-    if (!connection() || unisono_hints_new(connection(), file->name, &file->hints)
+    if (unisono_hints_new(file->unisono, file->name, &file->hints)
         || unisono_hints_apply(file->hints, &file->options, NULL, &file->is_independent))
         return class_of_failure(NULL, CALL_File_open);
     int code = check_launcher();
@@ -205,13 +211,16 @@ static int prepare(open_file_t *file, MPI_Info info)
     return code == MPI_SUCCESS ? view_of_bytes(&file->view) : code;
 }
 
-/* Opens the file on rank 0, which resolves its name and creates it, and broadcasts the result. */
-static int open_first(open_file_t *file, const char *given, MPI_Info info)
+/* Opens the file on rank 0, which resolves its name and creates it, and broadcasts the result. `code`: 0 if
+ * the instance was found. */
+static int open_first(open_file_t *file, const char *given, const char *mounted, int code, MPI_Info info)
 {
-    int code;
-    opened_t opened = {.amode = file->amode, .given = hash_name(given)};
-    file->name = name_in_instance(given, CALL_File_open, &code);
-    if (file->name) {
+    opened_t opened = {.amode = file->amode, .given = hash_name(given), .is_mounted = file->is_mounted};
+    if (code == MPI_SUCCESS && !(file->name = mounted ? strdup(mounted)
+                                                      : name_in_instance(given, CALL_File_open, &code)))
+        code = code == MPI_SUCCESS ? MPI_ERR_NO_MEM : code;
+    if (code == MPI_SUCCESS) {
+        opened.instance = unisono_instance_number(file->unisono);
         snprintf(opened.name, sizeof opened.name, "%s", file->name);
         code = prepare(file, info);
     }
@@ -223,18 +232,19 @@ static int open_first(open_file_t *file, const char *given, MPI_Info info)
 }
 
 /* Opens the file on another rank, after rank 0. */
-static int open_after(open_file_t *file, const char *given, MPI_Info info)
+static int open_after(open_file_t *file, const char *given, const char *mounted, int code, MPI_Info info)
 {
     opened_t opened = {.code = MPI_SUCCESS};
-    connection(); /* while rank 0 works */
-    int code = broadcast(file, &opened);
-    if (code == MPI_SUCCESS)
-        code = (int)opened.code;
-    if (code == MPI_SUCCESS)
-        code = take_name(file, given, &opened);
-    if (code == MPI_SUCCESS)
-        code = prepare(file, info);
-    return code == MPI_SUCCESS ? open_here(file) : code;
+    int result = broadcast(file, &opened);
+    if (result == MPI_SUCCESS)
+        result = (int)opened.code;
+    if (result == MPI_SUCCESS)
+        result = code;
+    if (result == MPI_SUCCESS)
+        result = take_name(file, given, mounted, &opened);
+    if (result == MPI_SUCCESS)
+        result = prepare(file, info);
+    return result == MPI_SUCCESS ? open_here(file) : result;
 }
 
 static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, MPI_File *handle)
@@ -247,19 +257,26 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
         return fail(NULL, wrong(MPI_ERR_NO_MEM, CALL_File_open, "too many files are open",
                                 "close some files; a process may have 4096 files open"));
     file->amode = amode;
-    file->is_redirected = !name_has_scheme(name_bare(name));
     errhandler_default(file);
-    int code = members_join(file, comm, name);
-    if (code != MPI_SUCCESS) {
+    explanations_hold();
+    char *mounted;
+    int code = instance_find(name, CALL_File_open, &file->unisono, &mounted);
+    file->is_mounted = mounted != NULL;
+    file->is_redirected = !mounted && !name_has_scheme(name_bare(name));
+    const int joined = members_join(file, comm, name);
+    if (joined != MPI_SUCCESS) {
+        explanations_release(1);
+        free(mounted);
         file_free(file);
-        return fail(NULL, code);
+        return fail(NULL, joined);
     }
     /* The duplicate has the error handler of the program's communicator, which may end the program. */
     PMPI_Comm_set_errhandler(file->comm, MPI_ERRORS_RETURN);
     PMPI_Comm_rank(file->comm, &file->rank);
     PMPI_Comm_size(file->comm, &file->size);
-    explanations_hold();
-    code = file->rank ? open_after(file, name, info) : open_first(file, name, info);
+    code = file->rank ? open_after(file, name, mounted, code, info)
+                      : open_first(file, name, mounted, code, info);
+    free(mounted);
     code = form_group(file, code);
     if (code == MPI_SUCCESS && file->amode & MPI_MODE_APPEND)
         code = agree_again(file, move_to_end(file));

@@ -344,7 +344,7 @@ void report_write(unisono_t *unisono)
     for (const file_report_t *report = reports; report; report = report->next)
         add_file(&text, report);
     snprintf(name, sizeof name, "%s/%s-%ld.jsonl", folder, host, (long)getpid());
-    if (unisono_mkdir(unisono, folder, 1)
+    if (!unisono || unisono_mkdir(unisono, folder, 1)
         || unisono_open(unisono, name, UNISONO_CREATE | UNISONO_TRUNC, NULL, &file)
         || unisono_pwrite(file, text.start, text.bytes, 0) < 0 || unisono_close(file)) {
         const unisono_error_t *error = unisono_last_error();

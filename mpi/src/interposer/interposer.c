@@ -93,6 +93,15 @@ const back_t *needed(void)
     return found;
 }
 
+/* 1 for a path below a mount of an instance. Without a back end, the MPI library uses the mount. */
+static int is_mounted(const char *name)
+{
+    if (!name_may_be_mounted(name))
+        return 0;
+    pthread_once(&back_once, load_back);
+    return loaded() && loaded()->is_mounted(name);
+}
+
 static int is_ours(long file)
 {
     uintptr_t at = (uintptr_t)file, first = (uintptr_t)handles;
@@ -127,7 +136,7 @@ static const char *plain_path(const char *directory, const char *name)
 int goes_to_back(long *name)
 {
     const char *directory = getenv("UNISONO_PLAIN");
-    if (!name_is_taken((const char *)*name))
+    if (!name_is_taken((const char *)*name) && !is_mounted((const char *)*name))
         return 0;
     if (!directory || !*directory)
         return 1;

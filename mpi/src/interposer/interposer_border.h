@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Changes with this header, interposed_functions.def and accesses.def. */
-enum { BORDER_VERSION = 4 };
+enum { BORDER_VERSION = 5 };
 
 /* Numbers of the functions, such as CALL_File_open. */
 enum {
@@ -68,6 +68,8 @@ typedef struct back {
     function_t *functions[CALL_COUNT];
     int (*to_fortran)(void *file);
     void *(*from_fortran)(int number);
+    /* 1 for a path below a mount of an instance, also for one that cannot be used. */
+    int (*is_mounted)(const char *name);
     /* Reads the first bytes of a file. Returns their number, or -1 when there is no such file. */
     long (*read_start)(const char *name, void *bytes, size_t count);
     /* Sets the size of a file. Returns 0 or a system error. */

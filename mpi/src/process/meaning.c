@@ -1,9 +1,18 @@
-/* meaning.c - the name in the instance of a file that a program names. */
+/* meaning.c - the name in an instance of a file that a program names. */
 #include "names.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unisono.h>
+
+int name_mounted(const char *name, mounted_name_t *found)
+{
+    if (!name_may_be_mounted(name))
+        return 0;
+    int64_t bytes = unisono_mounted(name_bare(name), found->instance, sizeof found->instance,
+                                    found->name, sizeof found->name);
+    return bytes < 0 ? -1 : bytes > 0;
+}
 
 char *name_meaning(const char *name)
 {

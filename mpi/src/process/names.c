@@ -1,4 +1,5 @@
 /* names.c - file names of programs: which of them name files of the instance, and which files. */
+#define _GNU_SOURCE /* fopen with "e" */
 #include "names.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* Greatest number of links that are followed in one name, as in Linux. */
@@ -67,6 +69,43 @@ int name_is_taken(const char *name)
     return matches(patterns, name) || matches(patterns, bare)
            || (*bare != '/' && shell_path(bare, path) == 0 && matches(patterns, path))
            || (name_resolve(bare, path) == 0 && matches(patterns, path));
+}
+
+/* 1 when this process sees a mount of an instance. */
+static int has_mounts(void)
+{
+    char *line = NULL;
+    size_t bytes = 0;
+    int found = 0;
+    FILE *table = fopen("/proc/self/mountinfo", "re");
+    while (table && !found && getline(&line, &bytes, table) > 0)
+        found = strstr(line, " - fuse.unisono unisono:") || strstr(line, " - fuse unisono:");
+    free(line);
+    if (table)
+        fclose(table);
+    return found;
+}
+
+/* f_type of FUSE (FUSE_SUPER_MAGIC of linux/magic.h). */
+enum { FUSE = 0x65735546 };
+
+int name_may_be_mounted(const char *name)
+{
+    struct statfs found;
+    char directory[PATH_BYTES], link;
+    const char *bare = name ? name_bare(name) : "", *slash = strrchr(bare, '/');
+    if (!*bare || name_has_scheme(bare))
+        return 0;
+    if (statfs(bare, &found) == 0)
+        return found.f_type == FUSE && has_mounts();
+    /* A file that does not exist lies where its directory does, unless its name is a link. */
+    size_t bytes = slash ? (size_t)(slash - bare) + 1 : 0;
+    if (errno == ENOENT && bytes < sizeof directory && readlink(bare, &link, 1) < 0) {
+        snprintf(directory, sizeof directory, "%.*s", bytes ? (int)bytes : 1, bytes ? bare : ".");
+        if (statfs(directory, &found) == 0 && found.f_type != FUSE)
+            return 0;
+    }
+    return has_mounts();
 }
 
 /* Rest of a path that is still to be resolved, and the path that is resolved. */

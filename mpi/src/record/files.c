@@ -13,9 +13,12 @@ file_t *file_of(MPI_File handle)
     return (file_t *)table_find(&table, WORD(handle));
 }
 
-/* Name in the trace, to be freed: for a file of the instance, its name there. */
+/* Name in the trace, to be freed: for a file of an instance, its name there. */
 static char *name_in_trace(const char *name)
 {
+    mounted_name_t found;
+    if (name_mounted(name, &found) > 0)
+        return strdup(found.name);
     char *meant = name_is_taken(name) ? name_meaning(name) : NULL;
     return meant ? meant : strdup(name);
 }
