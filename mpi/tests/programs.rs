@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod faults;
+mod mounted;
 mod mpi4py;
 mod names;
 mod newcomer;

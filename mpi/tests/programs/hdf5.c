@@ -1,4 +1,5 @@
-/* hdf5.c - writes a distributed array by parallel HDF5, contiguous and in chunks, and reads it. */
+/* hdf5.c - writes a distributed array by parallel HDF5, contiguous and in chunks, and reads it. The argument,
+ * if any, is the start of the names of the files. */
 #include <hdf5.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -49,8 +50,12 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    transfer("unisono://contiguous.h5", 0);
-    transfer("unisono://chunked.h5", 1);
+    for (int is_chunked = 0; is_chunked < 2; is_chunked++) {
+        char name[4096];
+        snprintf(name, sizeof name, "%s%s.h5", argc > 1 ? argv[1] : "unisono://",
+                 is_chunked ? "chunked" : "contiguous");
+        transfer(name, is_chunked);
+    }
     if (!rank)
         printf("hdf5: passed\n");
     MPI_Finalize();

@@ -1,5 +1,6 @@
 /* pnetcdf.c - writes a distributed variable by PnetCDF, and reads it. NC_NOCLOBBER keeps a file that is there,
- * and NC_CLOBBER nothing of it: PnetCDF asks for files by POSIX calls, in which they are not. */
+ * and NC_CLOBBER nothing of it: PnetCDF asks for files by POSIX calls, in which they are not. The argument, if
+ * any, is the start of the names of the files. */
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ static MPI_Offset bytes_of(const char *name)
 }
 
 /* A file of this name is kept or replaced as a mode says, and its format is told. */
-static void clobber(const char *name)
+static void clobber(const char *name, const char *none)
 {
     int file, format;
     MPI_Offset before = bytes_of(name);
@@ -43,20 +44,23 @@ static void clobber(const char *name)
     require(ncmpi_close(file));
     if (bytes_of(name) <= 0 || bytes_of(name) >= before)
         MPI_Abort(MPI_COMM_WORLD, 5);
-    if (ncmpi_open(MPI_COMM_WORLD, "unisono://none.nc", NC_NOWRITE, MPI_INFO_NULL, &file) != NC_ENOENT)
+    if (ncmpi_open(MPI_COMM_WORLD, none, NC_NOWRITE, MPI_INFO_NULL, &file) != NC_ENOENT)
         MPI_Abort(MPI_COMM_WORLD, 6);
-    require(ncmpi_create(MPI_COMM_WORLD, "unisono://none.nc", NC_NOCLOBBER, MPI_INFO_NULL, &file));
+    require(ncmpi_create(MPI_COMM_WORLD, none, NC_NOCLOBBER, MPI_INFO_NULL, &file));
     require(ncmpi_close(file));
 }
 
 int main(int argc, char **argv)
 {
     static double written[ROWS * COLUMNS], found[ROWS * COLUMNS];
-    const char *name = "unisono://t.nc";
+    const char *start_of_names = argc > 1 ? argv[1] : "unisono://";
+    char name[4096], none[4096];
     int rank, size, file, dimensions[2], variable;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    snprintf(name, sizeof name, "%st.nc", start_of_names);
+    snprintf(none, sizeof none, "%snone.nc", start_of_names);
     MPI_Offset start[2] = {0, COLUMNS * rank}, count[2] = {ROWS, COLUMNS};
     for (int i = 0; i < ROWS * COLUMNS; i++)
         written[i] = rank * 10000 + i;
@@ -74,7 +78,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < ROWS * COLUMNS; i++)
         if (written[i] != found[i])
             MPI_Abort(MPI_COMM_WORLD, 2);
-    clobber(name);
+    clobber(name, none);
     if (!rank)
         printf("pnetcdf: passed\n");
     MPI_Finalize();

@@ -325,6 +325,42 @@ impl Servers {
     }
 }
 
+/// A mount of an instance; it ends with it.
+pub struct Mount {
+    point: PathBuf,
+}
+
+impl Servers {
+    /// Mounts the instance at a directory beside its own.
+    #[track_caller]
+    pub fn mount(&self) -> Mount {
+        let point = self.path("mount").to_owned();
+        std::fs::create_dir(&point).unwrap();
+        done(self.unisono(&["mount", point.to_str().unwrap()]));
+        Mount { point }
+    }
+}
+
+impl Mount {
+    /// Directory at which the instance is mounted.
+    pub fn point(&self) -> &str {
+        self.point.to_str().unwrap()
+    }
+
+    /// Path of a file below it.
+    pub fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.point())
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // A mount of a test that has ended its servers may have gone before.
+        let mut unmount = Command::new(prefix().join("bin/unisono"));
+        let _ = unmount.args(["unmount", "--lazy"]).arg(&self.point).output();
+    }
+}
+
 impl Drop for Servers {
     fn drop(&mut self) {
         // Servers that do not stop now end with the test's machine.
