@@ -35,7 +35,7 @@ def test_examples_of_docstrings(instance, name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", MODULES)
 def test_what_is_public_has_an_example(name):
     module = importlib.import_module(name)
-    for public in getattr(module, "__all__", ["connect", "disconnect"]):
+    for public in getattr(module, "__all__", ["connect", "disconnect", "mounted"]):
         thing = getattr(module, public)
         if inspect.isfunction(thing) or inspect.isclass(thing) and thing.__name__ in CLASSES:
             texts = [thing.__doc__, *(member.__doc__ for member in vars(thing).values() if inspect.isfunction(member))]

@@ -16,14 +16,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import errors
-from ._connect import connect, disconnect
+from ._connect import connect, disconnect, mounted
 from ._native import __version__
 
 if TYPE_CHECKING:
     from .arrays import Array, open_array
     from .simulation import simulate, sweep
 
-__all__ = ["Array", "__version__", "connect", "disconnect", "errors", "open_array", "simulate", "sweep"]
+__all__ = ["Array", "__version__", "connect", "disconnect", "errors", "mounted", "open_array", "simulate", "sweep"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,9 @@ import os
 import threading
 from typing import Any, TypeAlias
 
-from ._native import Connection, after_fork, default_instance
+from . import errors
+from ._native import Connection, after_fork, default_instance, instance_directory, instance_name
+from ._native import mounted as _mounted
 
 _lock = threading.Lock()
 _Key: TypeAlias = tuple[int, str, float | None]
@@ -20,7 +22,8 @@ def connect(instance: str | os.PathLike[str] | None = None, timeout: float | Non
     Parameters
     ----------
     instance : path, optional
-        Directory of the instance. Default: ``UNISONO_INSTANCE``, or the usual directory.
+        Directory of the instance, or a path below a mount of it. Default: ``UNISONO_INSTANCE``, or the
+        usual directory.
     timeout : float, optional
         Seconds after which servers that do not answer and members that do not come are given up.
         Default: ``UNISONO_TIMEOUT``, or 60.
@@ -61,8 +64,7 @@ def connect(instance: str | os.PathLike[str] | None = None, timeout: float | Non
     -----
     A forked child gets a connection of its own. Connections may be used by any thread.
     """
-    named = str(os.fspath(instance)) if instance else os.environ.get("UNISONO_INSTANCE")
-    directory = os.path.abspath(named or default_instance())
+    directory = _directory(instance)
     key = (os.getpid(), directory, timeout)
     with _lock:
         # A server that does not answer delays those only who ask for its instance.
@@ -73,6 +75,58 @@ def connect(instance: str | os.PathLike[str] | None = None, timeout: float | Non
             # A handler of a signal may have connected meanwhile.
             found = _connections.setdefault(key, Connection(directory, timeout=timeout))
         return found
+
+
+def mounted(path: str | os.PathLike[str]) -> tuple[str, str] | None:
+    """Return which file of which instance a path below a mount of an instance means.
+
+    Parameters
+    ----------
+    path : path
+        It need not exist. Links are followed, also the last part.
+
+    Returns
+    -------
+    (instance, name) or None
+        Directory of the instance, for :func:`connect`, and the name in it; None for a path that lies below
+        no mount.
+
+    Raises
+    ------
+    unisono.errors.NoInstanceError
+        The process that served the mount has ended.
+
+    Examples
+    --------
+    >>> unisono.mounted("/proc/self") is None
+    True
+    """
+    found = _mounted(os.fspath(path))
+    return None if found is None else (str(found[0]), found[1])
+
+
+def place_of(word: str | os.PathLike[str], instance: str | os.PathLike[str] | None) -> tuple[str | os.PathLike[str] | None, str]:
+    """Return the instance and the name that a user's word means: an absolute path may lie below a mount.
+
+    A name without a slash at its begin is one in the instance, whatever the working directory is.
+    """
+    text = os.fspath(word)
+    found = mounted(text) if text.startswith("/") else None
+    if found is None:
+        return instance, instance_name(text)
+    if instance is not None and os.path.realpath(_directory(instance)) != os.path.realpath(found[0]):
+        raise errors.UsageError(
+            f"cannot use {text!r}",
+            f"it lies below a mount of the instance {found[0]}, not of {os.fspath(instance)}",
+            "leave the instance out, or give the name as unisono://NAME",
+        )
+    return found
+
+
+def _directory(instance: str | os.PathLike[str] | None) -> str:
+    """Return the directory of an instance that is named by it, by a path below a mount, or not at all."""
+    named = str(os.fspath(instance)) if instance else os.environ.get("UNISONO_INSTANCE")
+    return str(instance_directory(os.path.abspath(named or default_instance())))
 
 
 def disconnect(instance: str | os.PathLike[str] | None = None) -> None:
@@ -88,7 +142,7 @@ def disconnect(instance: str | os.PathLike[str] | None = None) -> None:
     >>> unisono.connect() is before
     False
     """
-    directory: str | None = None if instance is None else os.path.abspath(os.fspath(instance))
+    directory: str | None = None if instance is None else _directory(instance)
     with _lock:
         keys = [key for key in _connections if directory is None or directory == key[1]]
         forgotten = [_connections.pop(key) for key in keys]

@@ -22,6 +22,12 @@ def after_fork() -> None:
 def instance_name(word: str) -> str:
     """Return the name in an instance that a word means; that of the root is empty."""
 
+def instance_directory(path: str | PathLike[str]) -> Path:
+    """Return the directory of the instance that a path names: itself, or of a mount the mounted one."""
+
+def mounted(path: str | PathLike[str]) -> tuple[Path, str] | None:
+    """Return the directory of the instance and the name in it, of a path below a mount; None for others."""
+
 def check_memory(object: _Buffer) -> int:
     """Return the number of bytes of an object's memory, if a file can be written from it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import os
 import time
 import uuid
 import warnings
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from . import errors
-from ._connect import connect
+from ._connect import connect, place_of
 from ._distribution import check_words, count_of, grid_of, index_from, indices_from, indices_of, words_of
 from ._native import Connection, File, Group, Part, Started, instance_name
 from ._npy_header import HEADER_BYTES, description_of, make_header, read_header
@@ -483,7 +484,7 @@ def _exchange(group: Group, own: Any) -> list[Any]:
 
 
 def open_array(
-    url: str,
+    url: str | os.PathLike[str],
     mode: str = "r",
     *,
     shape: Sequence[int] | None = None,
@@ -498,15 +499,16 @@ def open_array(
     header: bool = True,
     method: str = "disk-directed",
     block_bytes: int | None = None,
-    instance: str | None = None,
+    instance: str | os.PathLike[str] | None = None,
     timeout: float | None = None,
 ) -> Array:
     """Open a distributed array. Collective: all processes call it with the same arguments.
 
     Parameters
     ----------
-    url : str
-        ``unisono://NAME``, or the name alone.
+    url : str or path
+        ``unisono://NAME``, the name alone, or an absolute path below a mount of an instance
+        (:func:`unisono.mounted`), which means that instance.
     mode : {"r", "r+", "w"}
         Read; read and write; make, or make anew.
     shape, dtype
@@ -557,10 +559,13 @@ def open_array(
     >>> (even == whole[:, ::2]).all() and (odd == whole[:, 1::2]).all()
     np.True_
     """
-    name = instance_name(str(url))
+    failure: Exception | None = None
+    try:
+        instance, name = place_of(str(url), instance)
+    except Exception as error:
+        name, failure = instance_name(str(url)), error
     rank, processes = _place_of(name, comm, rank, size)
     meeting = str(group or name)
-    failure: Exception | None = None
     wanted = connection = None
     try:
         wanted = _Wanted(
@@ -576,23 +581,19 @@ def open_array(
             block_bytes=None if block_bytes is None else index_from(block_bytes, "block_bytes"),
         )
         wanted.check(rank, processes)
-        connection = connect(instance, timeout)
+        connection = None if failure else connect(instance, timeout)
     except Exception as error:
-        failure = error
+        failure = failure or error
     if comm is not None:
         # Without this exchange, the others would wait for a process that has failed.
-        answers = comm.allgather((_described(failure, name), uuid.uuid4().hex))
+        answers = comm.allgather((_described(failure, name), uuid.uuid4().hex, name))
         _raise_first(failure, [answer[0] for answer in answers], name)
         meeting = answers[0][1]
+        _refuse_differing(name, [answer[2] for answer in answers])
     if failure is not None or wanted is None or connection is None:
         raise failure or AssertionError("a call fails with an exception")
     members = connection.group(f"array {meeting}", rank, processes)
-    given = [str(one) for one in _exchange(members, repr(wanted))]
-    differing = [other for other in range(processes) if given[other] != given[0]]
-    if differing:
-        raise errors.CallsDifferError(
-            f"cannot open {name!r}", f"ranks {differing} give other arguments than rank 0", "give the same ones everywhere"
-        )
+    _refuse_differing(name, [str(one) for one in _exchange(members, repr(wanted))])
     about: dict[str, Any] = {}
     if rank == 0:
         try:
@@ -606,6 +607,15 @@ def open_array(
     about["words"] = words_of(distribution, len(about["shape"]))
     about["grid"] = grid_of(wanted.grid, about["words"], processes)
     return Array(connection.open(name), members, about)
+
+
+def _refuse_differing(name: str, given: Sequence[str]) -> None:
+    """Raise when processes give other arguments than rank 0: a path may lie below a mount on some hosts only."""
+    differing = [rank for rank, one in enumerate(given) if one != given[0]]
+    if differing:
+        raise errors.CallsDifferError(
+            f"cannot open {name!r}", f"ranks {differing} give other arguments than rank 0", "give the same ones everywhere"
+        )
 
 
 def _place_of(name: str, comm: Any, rank: int | None, size: int | None) -> tuple[int, int]:

@@ -4,7 +4,7 @@ use crate::file::File;
 use crate::group::Group;
 use crate::interrupted::Interrupted;
 use crate::waiting::{wait, wait_for_transfer};
-use client::{ConnectionOptions, Entry, EntryKind, Instance, Special};
+use client::{ConnectionOptions, Entry, EntryKind, Instance, MountedName, Special};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
@@ -21,6 +21,19 @@ pub(crate) fn default_instance() -> PathBuf {
 #[pyfunction]
 pub(crate) fn instance_name(word: &str) -> String {
     client::instance_name(word)
+}
+
+/// Directory of the instance that a path names: itself, or below a mount that of the mounted one.
+#[pyfunction]
+pub(crate) fn instance_directory(py: Python<'_>, path: PathBuf) -> PyResult<PathBuf> {
+    wait(py, move || Ok(Instance::named(path)?.directory().to_owned()))
+}
+
+/// Directory of the instance and name in it, of a path below a mount.
+#[pyfunction]
+pub(crate) fn mounted(py: Python<'_>, path: PathBuf) -> PyResult<Option<(PathBuf, String)>> {
+    let found = wait(py, move || MountedName::of_path(&path))?;
+    Ok(found.map(|found| (found.instance, found.name)))
 }
 
 /// A connection to all servers of an instance. May be used by any thread, not by a forked child.
@@ -52,7 +65,7 @@ impl Connection {
                     )
                 })?;
             }
-            client::Connection::open_with(&Instance::at(directory), options)
+            client::Connection::open_with(&Instance::named(directory)?, options)
         })?;
         Ok(Self { connection: connected, interrupted: Arc::default() })
     }

@@ -34,5 +34,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(memory::check_memory, module)?)?;
     module.add_function(wrap_pyfunction!(errors::error_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(connection::instance_name, module)?)?;
+    module.add_function(wrap_pyfunction!(connection::instance_directory, module)?)?;
+    module.add_function(wrap_pyfunction!(connection::mounted, module)?)?;
     module.add_function(wrap_pyfunction!(connection::default_instance, module)?)
 }
