@@ -88,7 +88,7 @@ impl Kernel {
                     EntryKind::File(_) => (Duration::ZERO, FILE_KEPT),
                     EntryKind::Directory(_) | EntryKind::Special(_) => (KEPT, KEPT),
                 };
-                reply.entry_with_ttls(&name_kept, &kept, &attributes, Generation(0));
+                reply.entry_with_ttls(&kept, &name_kept, &attributes, Generation(0));
             }
             Err(errno) => reply.error(errno),
         }
