@@ -11,8 +11,8 @@
 use client::{Connection, EntryKind, FileDefaults, NodeEntry};
 use fuser::Errno;
 
-pub(crate) const INSTANCE: &str = "user.unisono.instance";
-pub(crate) const PATH: &str = "user.unisono.path";
+pub(crate) use client::{INSTANCE_ATTRIBUTE as INSTANCE, NAME_ATTRIBUTE as PATH};
+
 pub(crate) const LAYOUT: &str = "user.unisono.layout";
 
 /// Names of the attributes that every entry has, each with a zero behind it.
