@@ -439,7 +439,7 @@ fn a_run_mounts_for_the_time_of_its_program() {
         command
     };
     let script = "cd \"$UNISONO_MOUNT\" && echo text > file && ln -s file link && mkfifo pipe && \
-                  { sleep 60 > busy & }";
+                  { sleep 60 > busy 2>&1 & }";
     run(command(script)).done();
     assert!(!is_mounted(&mount));
     assert_eq!(fs::read(out.join("file")).unwrap(), b"text\n");

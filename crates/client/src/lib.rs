@@ -35,7 +35,9 @@ pub use library::{
     VectorOperation, Verdict, hints_of_environment, wait_any,
 };
 pub use lost_files::LostFile;
-pub use mounted::{INSTANCE_ATTRIBUTE, MOUNT_SOURCE, MountedName, NAME_ATTRIBUTE, unescaped_path};
+pub use mounted::{
+    INSTANCE_ATTRIBUTE, MOUNT_SOURCE, MOUNT_TYPES, MountedName, NAME_ATTRIBUTE, unescaped_path,
+};
 pub use names::{Place, SCHEME, instance_name};
 pub use parallel::for_each_at_once;
 pub use policy::{

@@ -17,7 +17,7 @@ use wire::instance_name;
 
 /// Types of the file system of a mount, as `/proc/self/mountinfo` shows it. The one that root has
 /// mounted has no second part.
-const MOUNT_TYPES: [&[u8]; 2] = [b"fuse.unisono", b"fuse"];
+pub const MOUNT_TYPES: [&[u8]; 2] = [b"fuse.unisono", b"fuse"];
 
 /// Start of the source of a mount, before the directory of the instance.
 pub const MOUNT_SOURCE: &str = "unisono:";

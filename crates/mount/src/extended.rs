@@ -6,7 +6,8 @@
 //! | `user.unisono.path` | name in the instance, empty for the root |
 //! | `user.unisono.layout` | of a file its layout, of a directory that of new files in it |
 //!
-//! Of these the layout of a directory can be set. Other attributes are not kept.
+//! Of these the layout of a directory can be set. Lists of attributes leave them out: otherwise
+//! programs that copy attributes would copy them. Other attributes are not kept.
 
 use client::{Connection, EntryKind, FileDefaults, NodeEntry};
 use fuser::Errno;
@@ -14,11 +15,6 @@ use fuser::Errno;
 pub(crate) use client::{INSTANCE_ATTRIBUTE as INSTANCE, NAME_ATTRIBUTE as PATH};
 
 pub(crate) const LAYOUT: &str = "user.unisono.layout";
-
-/// Names of the attributes that every entry has, each with a zero behind it.
-pub(crate) fn list() -> Vec<u8> {
-    [INSTANCE, PATH, LAYOUT].iter().flat_map(|name| name.bytes().chain([0])).collect()
-}
 
 /// Text of a layout: words `block_bytes=N`, `servers=N` and `disks_per_server=N`.
 pub(crate) fn layout_text(found: &NodeEntry) -> String {

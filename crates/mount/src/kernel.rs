@@ -14,6 +14,7 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
     WriteFlags,
 };
+use rustix::fs::OFlags;
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io;
@@ -202,7 +203,7 @@ impl Filesystem for Kernel {
     fn open(&self, _: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let id = node(ino);
         let opened = self.open_file(id).and_then(|file| {
-            let truncates = flags.0 & libc_truncate() != 0 && file.bytes() > 0;
+            let truncates = flags.0 & TRUNCATE != 0 && file.bytes() > 0;
             match truncates.then(|| file.set_size(0)) {
                 Some(Err(failed)) => {
                     let _ = self.files.close(id);
@@ -212,7 +213,7 @@ impl Filesystem for Kernel {
             }
         });
         match opened {
-            Ok(()) => reply.opened(FileHandle(id.0), FopenFlags::empty()),
+            Ok(()) => reply.opened(FileHandle(id.0), open_flags(flags.0)),
             Err(errno) => reply.error(errno),
         }
     }
@@ -358,7 +359,7 @@ impl Filesystem for Kernel {
     }
 
     fn listxattr(&self, _: &Request, _: INodeNo, size: u32, reply: ReplyXattr) {
-        reply_extended(Ok(extended::list()), size, reply);
+        reply_extended(Ok(Vec::new()), size, reply);
     }
 
     fn removexattr(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
@@ -372,7 +373,7 @@ impl Filesystem for Kernel {
         name: &OsStr,
         mode: u32,
         _: u32,
-        _: i32,
+        flags: i32,
         reply: ReplyCreate,
     ) {
         let created = self.make_file(request, parent, name, mode).and_then(|made| {
@@ -382,7 +383,7 @@ impl Filesystem for Kernel {
         match created {
             Ok(made) => {
                 let (attributes, handle) = (self.attributes(&made), FileHandle(made.node.0));
-                let (generation, flags) = (Generation(0), FopenFlags::empty());
+                let (generation, flags) = (Generation(0), open_flags(flags));
                 reply.created(&Duration::ZERO, &attributes, generation, handle, flags);
             }
             Err(errno) => reply.error(errno),
@@ -422,8 +423,15 @@ fn moment(time: TimeOrNow) -> client::Timestamp {
 }
 
 /// Flag of an open that empties the file.
-fn libc_truncate() -> i32 {
-    rustix::fs::OFlags::TRUNC.bits() as i32
+const TRUNCATE: i32 = OFlags::TRUNC.bits() as i32;
+
+/// Returns what the kernel may do with an open file. It tells of a close before `close` returns only
+/// if the file may have been written by a mapping.
+fn open_flags(flags: i32) -> FopenFlags {
+    match flags & OFlags::ACCMODE.bits() as i32 == OFlags::RDWR.bits() as i32 {
+        true => FopenFlags::empty(),
+        false => FopenFlags::FOPEN_NOFLUSH,
+    }
 }
 
 fn reply_empty(done: Outcome<()>, reply: ReplyEmpty) {

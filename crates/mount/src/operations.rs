@@ -7,7 +7,8 @@ use crate::files::OpenFiles;
 use crate::kept::Kept;
 use crate::listings::Listings;
 use client::{
-    Connection, EntryKind, File, FileDefaults, FileId, NewFileNode, NodeEntry, NodePlace, part_flaw,
+    Connection, EntryKind, File, FileDefaults, FileId, NewFileNode, NodeEntry, NodePlace, ROOT,
+    part_flaw,
 };
 use fuser::{Errno, FileAttr, Generation, INodeNo, ReplyAttr, ReplyEntry, Request};
 use interface::UserError;
@@ -180,6 +181,8 @@ impl Kernel {
                 let directory = self.connection.instance().directory();
                 Ok(directory.as_os_str().as_bytes().to_vec())
             }
+            // The root has one also when no server answers.
+            Some(extended::PATH) if node(inode) == ROOT => Ok(Vec::new()),
             Some(extended::PATH) => {
                 self.connection.node_path(node(inode)).map(String::into_bytes).map_err(error)
             }

@@ -1,17 +1,12 @@
 //! Mount points of this machine, and how they are freed.
 
+use client::{MOUNT_SOURCE, MOUNT_TYPES, unescaped_path};
 use interface::{ErrorKind, UserError};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount as unmount_point};
-use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-
-/// Start of the source of a mount of an instance, as the system lists it. Behind it is the
-/// directory of the instance.
-pub(crate) const SOURCE: &str = "unisono:";
 
 /// A program of the system that frees mount points of ordinary users.
 const HELPER: &str = "fusermount3";
@@ -36,39 +31,18 @@ pub fn mount_point(directory: &Path) -> io::Result<MountPoint> {
     let mut found = MountPoint::Free;
     for line in all.split(|byte| *byte == b'\n') {
         let mut words = line.split(|byte| *byte == b' ');
-        let is_there = words.nth(4).is_some_and(|path| unescaped(path) == directory);
+        let is_there = words.nth(4).is_some_and(|path| unescaped_path(path) == directory);
         // Behind a lone dash are the type and the source. The last of several mounts is the one
         // that is seen.
         if is_there {
             words.find(|word| *word == b"-");
-            let is_fuse = words.next().is_some_and(|kind| kind.starts_with(b"fuse"));
+            let is_known = words.next().is_some_and(|kind| MOUNT_TYPES.contains(&kind));
             let source = words.next().unwrap_or_default();
-            let is_instance = is_fuse && source.starts_with(SOURCE.as_bytes());
+            let is_instance = is_known && source.starts_with(MOUNT_SOURCE.as_bytes());
             found = if is_instance { MountPoint::Instance } else { MountPoint::Other };
         }
     }
     Ok(found)
-}
-
-/// Reads a path of the list of mount points, which writes some bytes as a backslash and three octal
-/// digits.
-fn unescaped(word: &[u8]) -> PathBuf {
-    let (mut path, mut left) = (Vec::with_capacity(word.len()), word);
-    while let Some((first, rest)) = left.split_first() {
-        let digits = rest.get(..3).filter(|_| *first == b'\\');
-        let octal = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => {
-                path.push(byte);
-                left = &rest[3..];
-            }
-            None => {
-                path.push(*first);
-                left = rest;
-            }
-        }
-    }
-    OsString::from_vec(path).into()
 }
 
 /// Unmounts an instance from a directory. With `lazy` also while programs use it: they keep what
@@ -132,21 +106,8 @@ pub(crate) fn release(place: &Path, lazy: bool) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: paths of mount points are read as the system writes them.
+    //! Proves: what is mounted on a directory is told apart from what is below it.
     use super::*;
-
-    #[test]
-    fn escaped_bytes_are_read() {
-        for (written, path) in [
-            ("/mnt", "/mnt"),
-            ("/a\\040b", "/a b"),
-            ("/tab\\011", "/tab\t"),
-            ("/slash\\134x", "/slash\\x"),
-            ("/end\\1", "/end\\1"),
-        ] {
-            assert_eq!(unescaped(written.as_bytes()), Path::new(path));
-        }
-    }
 
     #[test]
     fn the_root_is_another_file_system() {
