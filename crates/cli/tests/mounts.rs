@@ -1,7 +1,9 @@
-//! Proves: a mounted instance is a directory for every program, and what other doors have written is
-//! seen at once; nothing stays mounted, whoever is killed; what cannot be is an error of the system.
-//! Skipped, with a note, where this process cannot mount.
+//! Proves: a mounted instance is a directory for every program, and what other doors have written
+//! is seen at once; nothing stays mounted, whoever is killed; what cannot be is an error of the
+//! system. Skipped, with a note, where this process cannot mount.
 
+use crate::readme::run_page;
+use crate::support::pages::examples;
 use crate::support::{
     Place, Running, USAGE, bytes, gone, processes_naming, run, signal, unisono, until,
 };
@@ -317,7 +319,7 @@ fn whoever_is_killed_leaves_nothing_mounted() {
     let words = ["mount".as_ref(), "--foreground".as_ref(), directory.as_os_str()];
     let foreground = Running::start(place.command(&words));
     until("mounted", || is_mounted(&directory).then_some(()));
-    signal(foreground.pid(), Signal::INT);
+    signal(foreground.pid(), Signal::TERM);
     until_unmounted(&directory);
     drop(foreground.end());
 }
@@ -329,10 +331,11 @@ fn a_killed_server_is_an_error_at_once() {
     let place = Place::with_servers(2);
     let Some(mount) = Mount::new(&place) else { return };
     place.run(&["layout", "set", "--servers", "1", "--pool", "0", ""]).done();
-    fs::write(mount.path("on-0"), b"zero").unwrap();
     fs::create_dir(mount.path("d")).unwrap();
     place.run(&["layout", "set", "--servers", "1", "--pool", "1", "d"]).done();
+    // A mount keeps the layout of a directory for a second.
     std::thread::sleep(Duration::from_millis(1100));
+    fs::write(mount.path("on-0"), b"zero").unwrap();
     fs::write(mount.path("d/on-1"), b"one").unwrap();
     signal(place.server_pids()[1], Signal::KILL);
     let start = Instant::now();
@@ -341,6 +344,16 @@ fn a_killed_server_is_an_error_at_once() {
     assert_eq!(errno(fs::write(mount.path("d/on-1"), b"new")), Some(Errno::IO));
     assert_eq!(fs::read(mount.path("on-0")).unwrap(), b"zero");
     assert!(start.elapsed() < Duration::from_secs(60), "a call has waited for a dead server");
+}
+
+#[test]
+fn the_example_of_the_page_runs() {
+    if can_mount() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mount.md");
+        let all = examples(&fs::read_to_string(&page).unwrap());
+        assert_eq!(all.len(), 1, "the page has one example");
+        run_page(&page, &all);
+    }
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn pages() -> Vec<PathBuf> {
 }
 
 /// Runs the examples of a page in a directory that has links to the pages and the examples.
-fn run_page(page: &Path, examples: &[Example]) {
+pub(crate) fn run_page(page: &Path, examples: &[Example]) {
     let place = Place::new();
     for name in ["README.md", "docs", "examples"] {
         std::os::unix::fs::symlink(root().join(name), place.path(name)).unwrap();

@@ -425,8 +425,8 @@ fn moment(time: TimeOrNow) -> client::Timestamp {
 /// Flag of an open that empties the file.
 const TRUNCATE: i32 = OFlags::TRUNC.bits() as i32;
 
-/// Returns what the kernel may do with an open file. It tells of a close before `close` returns only
-/// if the file may have been written by a mapping.
+/// Returns what the kernel may do with an open file. It tells of a close before `close` returns
+/// only if the file may have been written by a mapping.
 fn open_flags(flags: i32) -> FopenFlags {
     match flags & OFlags::ACCMODE.bits() as i32 == OFlags::RDWR.bits() as i32 {
         true => FopenFlags::empty(),
