@@ -461,7 +461,7 @@ fn a_run_mounts_for_the_time_of_its_program() {
     run(command("exit 9")).code(9);
     assert!(!is_mounted(&mount));
     run(command("umount \"$UNISONO_MOUNT\" || fusermount3 -u \"$UNISONO_MOUNT\"")).done();
-    let killed = Running::start(command("sleep 60"));
+    let killed = Running::start(command("exec sleep 60 >/dev/null 2>&1"));
     until("mounted", || is_mounted(&mount).then_some(()));
     signal(killed.pid(), Signal::KILL);
     until_unmounted(&mount);
