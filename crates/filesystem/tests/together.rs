@@ -25,6 +25,7 @@ mod group_locks;
 mod hunt;
 mod joins;
 mod node_grouping;
+mod nodes;
 mod noncollective;
 mod pages;
 mod peer_meshes;
