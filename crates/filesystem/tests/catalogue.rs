@@ -253,23 +253,24 @@ fn no_name_becomes_too_long_by_a_rename() {
     let cluster = Cluster::<Bytes>::new(Shape { clients: 1, ..Shape::default() });
     cluster.run_alone(0, |start| async move {
         let client = start.connect().await.unwrap();
-        let part = "d".repeat(200);
-        let deep: Vec<String> = (1..=4).map(|depth| vec![part.as_str(); depth].join("/")).collect();
+        let part = "d".repeat(250);
+        let deep: Vec<String> =
+            (1..=16).map(|depth| vec![part.as_str(); depth].join("/")).collect();
         for name in &deep {
             client.make_directory(name, Made::default()).await.unwrap();
         }
-        let file = format!("{}/f", deep[3]);
+        let file = format!("{}/f", deep[15]);
         client.create(&file, 0, start.shape.stripe()).await.unwrap();
         client.make_directory("above", Made::default()).await.unwrap();
-        client.make_directory(&"e".repeat(218), Made::default()).await.unwrap();
-        client.make_directory(&"e".repeat(219), Made::default()).await.unwrap();
-        // Of 1,024 bytes a name may be, of 1,025 not.
-        let long = format!("{}/{part}", "e".repeat(219));
+        client.make_directory(&"e".repeat(78), Made::default()).await.unwrap();
+        client.make_directory(&"e".repeat(79), Made::default()).await.unwrap();
+        // Of 4,096 bytes a name may be, of 4,097 not.
+        let long = format!("{}/{part}", "e".repeat(79));
         let refused = client.rename(&part, &long).await.unwrap_err();
-        assert!(matches!(&refused, Fault::BadName { cause, .. } if cause.contains("1024")));
-        client.rename(&part, &format!("{}/{part}", "e".repeat(218))).await.unwrap();
-        let longest = format!("{}/{file}", "e".repeat(218));
-        assert_eq!(longest.len(), 1024);
+        assert!(matches!(&refused, Fault::BadName { cause, .. } if cause.contains("4096")));
+        client.rename(&part, &format!("{}/{part}", "e".repeat(78))).await.unwrap();
+        let longest = format!("{}/{file}", "e".repeat(78));
+        assert_eq!(longest.len(), 4096);
         client.stat_file(&longest).await.unwrap();
     });
 }

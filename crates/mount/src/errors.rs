@@ -8,7 +8,9 @@ pub(crate) fn errno(error: &UserError) -> Errno {
     let errno = match error.kind {
         ErrorKind::NotFound => Errno::ENOENT,
         ErrorKind::AlreadyExists => Errno::EEXIST,
-        ErrorKind::BadName | ErrorKind::BadAccess => Errno::EINVAL,
+        // Parts of names were checked before; the whole may still be too long.
+        ErrorKind::BadName => Errno::ENAMETOOLONG,
+        ErrorKind::BadAccess => Errno::EINVAL,
         ErrorKind::NotADirectory => Errno::ENOTDIR,
         ErrorKind::IsADirectory => Errno::EISDIR,
         ErrorKind::DirectoryNotEmpty => Errno::ENOTEMPTY,

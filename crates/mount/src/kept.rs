@@ -5,6 +5,7 @@
 
 use client::{EntryKind, FileDefaults, FileId, FileRecord, NodeEntry};
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ const KEPT_MAX: usize = 1 << 14;
 #[derive(Default)]
 pub(crate) struct Kept {
     records: Mutex<HashMap<FileId, FileRecord>>,
+    names: Mutex<HashMap<(FileId, String), FileId>>,
     defaults: Mutex<HashMap<FileId, (Instant, FileDefaults)>>,
 }
 
@@ -31,6 +33,22 @@ impl Kept {
             }
             EntryKind::Special(_) => {}
         }
+    }
+
+    /// Keeps what the entry of a name says.
+    pub(crate) fn learn_name(&self, directory: FileId, found: &NodeEntry) {
+        self.learn(found);
+        if found.entry.file().is_some() {
+            put(&self.names, (directory, found.entry.name.clone()), found.node);
+        }
+    }
+
+    /// Record of the file that had a name lately.
+    pub(crate) fn named(&self, directory: FileId, name: &str) -> Option<FileRecord> {
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = names.get(&(directory, name.to_owned())).copied();
+        drop(names);
+        self.record(file?)
     }
 
     /// Record of a file, with a size that it had.
@@ -51,7 +69,7 @@ impl Kept {
     }
 }
 
-fn put<T>(into: &Mutex<HashMap<FileId, T>>, key: FileId, value: T) {
+fn put<K: Eq + Hash, T>(into: &Mutex<HashMap<K, T>>, key: K, value: T) {
     let mut all = into.lock().unwrap_or_else(PoisonError::into_inner);
     if all.len() >= KEPT_MAX {
         all.clear();

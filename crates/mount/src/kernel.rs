@@ -202,6 +202,7 @@ impl Filesystem for Kernel {
 
     fn open(&self, _: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let id = node(ino);
+        let _changing = self.changing(id);
         let opened = self.open_file(id).and_then(|file| {
             let truncates = flags.0 & TRUNCATE != 0 && file.bytes() > 0;
             match truncates.then(|| file.set_size(0)) {
@@ -252,12 +253,18 @@ impl Filesystem for Kernel {
         offset: u64,
         data: &[u8],
         _: WriteFlags,
-        _: OpenFlags,
+        flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let written =
-            self.opened(node(ino)).and_then(|file| file.write_at(data, offset).map_err(error));
+        let written = self.opened(node(ino)).and_then(|file| {
+            file.write_at(data, offset).map_err(error)?;
+            // The kernel sends no further request for a file that was opened with O_SYNC.
+            match flags.0 & OFlags::DSYNC.bits() as i32 != 0 {
+                true => file.flush(true).map_err(error),
+                false => Ok(()),
+            }
+        });
         match written {
             Ok(()) => reply.written(data.len() as u32),
             Err(errno) => reply.error(errno),
@@ -376,10 +383,13 @@ impl Filesystem for Kernel {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let created = self.make_file(request, parent, name, mode).and_then(|made| {
-            self.open_file(made.node)?;
-            Ok(made)
-        });
+        let created = match self.make_file(request, parent, name, mode) {
+            // Another client has made it since the kernel looked. The kernel then opens that one.
+            Err(errno) if errno.code() == Errno::EEXIST.code() && flags & EXCLUSIVE == 0 => {
+                Err(Errno::ESTALE)
+            }
+            made => made.and_then(|made| self.open_file(made.node).map(|_| made)),
+        };
         match created {
             Ok(made) => {
                 let (attributes, handle) = (self.attributes(&made), FileHandle(made.node.0));
@@ -406,9 +416,9 @@ impl Filesystem for Kernel {
             }
             let end = offset.checked_add(length).ok_or(Errno::EFBIG)?;
             let file = self.opened(node(ino))?;
-            match mode & KEEP_SIZE != 0 || file.size().map_err(error)? >= end {
+            match mode & KEEP_SIZE != 0 {
                 true => Ok(()),
-                false => file.set_size(end).map_err(error),
+                false => file.grow(end).map_err(error),
             }
         };
         reply_empty(extended(), reply);
@@ -424,6 +434,9 @@ fn moment(time: TimeOrNow) -> client::Timestamp {
 
 /// Flag of an open that empties the file.
 const TRUNCATE: i32 = OFlags::TRUNC.bits() as i32;
+
+/// Flag of an open that must make the file.
+const EXCLUSIVE: i32 = OFlags::EXCL.bits() as i32;
 
 /// Returns what the kernel may do with an open file. It tells of a close before `close` returns
 /// only if the file may have been written by a mapping.

@@ -58,12 +58,16 @@ impl Kernel {
     }
 
     pub(crate) fn find(&self, parent: INodeNo, name: &OsStr) -> Outcome<NodeEntry> {
-        let found = self.connection.find_node(self.known_place(parent, name)?);
-        found.map_err(error).inspect(|found| self.kept.learn(found))
+        let place = self.known_place(parent, name)?;
+        let directory = place.directory;
+        let guess = self.kept.named(directory, &place.part);
+        let found = self.connection.find_node(place, guess);
+        found.map_err(error).inspect(|found| self.kept.learn_name(directory, found))
     }
 
     pub(crate) fn look(&self, inode: INodeNo) -> Outcome<NodeEntry> {
-        let found = self.connection.look_at_node(node(inode));
+        let guess = self.kept.record(node(inode));
+        let found = self.connection.look_at_node(node(inode), guess);
         found.map_err(error).inspect(|found| self.kept.learn(found))
     }
 

@@ -87,9 +87,10 @@ pub fn mount(
     config.n_threads = Some(THREADS);
     config.clone_fd = true;
     let kernel = Kernel::new(connection, file.disks_per_server, usual);
+    let below = std::fs::metadata(&place).map_or(0, |found| found.dev());
     let session = fuser::spawn_mount(kernel, &place, &config);
     let session = session.map_err(|error| refused(&what, &error))?;
-    read_further_ahead(&place);
+    read_further_ahead(&place, below);
     Ok(Mounted { session, place, instance: instance.clone(), file })
 }
 
@@ -139,16 +140,23 @@ fn watch(instance: &Instance, mounted: &InstanceFile, tell: &Sender<End>) {
     let pids = |file: &InstanceFile| file.servers.iter().map(|it| it.pid).collect::<Vec<_>>();
     loop {
         std::thread::sleep(WATCH_EVERY);
-        if !instance.read().is_ok_and(|now| pids(&now) == pids(mounted)) {
+        let has_ended = match instance.read() {
+            Ok(now) => pids(&now) != pids(mounted),
+            // A file that cannot be read for a moment says nothing.
+            Err(_) => !instance.directory().join("instance.json").exists(),
+        };
+        if has_ended {
             let _ = tell.send(End::Instance);
             return;
         }
     }
 }
 
-/// Lets the kernel read more ahead than its usual 128 KiB, which only root may set.
-fn read_further_ahead(place: &Path) {
-    let Ok(found) = std::fs::metadata(place) else { return };
+/// Lets the kernel read more ahead than its usual 128 KiB, which only root may set. `below` is the
+/// device of the directory before the mount, which is left as it is.
+fn read_further_ahead(place: &Path, below: u64) {
+    let found = std::fs::metadata(place).ok();
+    let Some(found) = found.filter(|found| found.dev() != below) else { return };
     let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
     let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
     // An ordinary user reads as far ahead as the system lets everyone.

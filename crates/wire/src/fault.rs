@@ -221,7 +221,7 @@ impl Fault {
             Self::NoSuchFile { .. } => "`unisono ls` lists the files",
             Self::FileExists { .. } => "choose another name, or remove the file first",
             Self::BadName { .. } => {
-                "use parts of 1 to 255 bytes, 1024 in all, separated by /, none of them . or .."
+                "use parts of 1 to 255 bytes, 4096 in all, separated by /, none of them . or .."
             }
             Self::NoSuchDirectory { .. } => "make it first: `unisono mkdir -p DIRECTORY`",
             Self::NotADirectory { .. } => {

@@ -10,7 +10,7 @@ pub const SCHEME: &str = "unisono://";
 const SCHEME_WORD: &str = "unisono:";
 
 /// Largest length of a name, in bytes.
-pub const NAME_BYTES_MAX: usize = 1024;
+pub const NAME_BYTES_MAX: usize = 4096;
 
 /// Largest length of a part of a name, in bytes.
 const PART_BYTES_MAX: usize = 255;
@@ -18,7 +18,7 @@ const PART_BYTES_MAX: usize = 255;
 /// Returns the reason why a text cannot be a name. The empty name of the root is valid.
 pub fn name_flaw(name: &str) -> Option<&'static str> {
     if name.len() > NAME_BYTES_MAX {
-        return Some("it has more than 1024 bytes");
+        return Some("it has more than 4096 bytes");
     }
     if name.starts_with(SCHEME_WORD) {
         return Some("it begins with unisono:");

@@ -118,7 +118,11 @@ pub(crate) fn hold(which: &InstanceOnly, arguments: &Mount) -> Result<(), UserEr
     if !ended.is_ok_and(|status| status.success())
         && mount_point(&directory).is_ok_and(|found| found == MountPoint::Instance)
     {
-        return mount::unmount(&directory, true);
+        mount::unmount(&directory, true)?;
+        let what = format!("the mount on {} has ended", directory.display());
+        let cause = "the process that served it was killed, or has failed";
+        let help = "mount it again; if it recurs, report it with mounts.log of the instance";
+        return Err(UserError::of_kind(ErrorKind::Internal, what, cause, help));
     }
     Ok(())
 }

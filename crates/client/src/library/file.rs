@@ -91,6 +91,23 @@ impl File {
         self.connection.run(what, async move |shared| known.set_size(&shared.client, bytes).await)
     }
 
+    /// Makes it at least `bytes` bytes long; what is new is zero. It never becomes shorter.
+    ///
+    /// # Errors
+    /// As for [`File::set_size`].
+    pub fn grow(&self, bytes: u64) -> Result<(), UserError> {
+        let (known, name) = (self.known.clone(), self.name());
+        let what = move || format!("cannot make {name:?} {bytes} bytes long");
+        if bytes > BYTES_MAX {
+            return Err(beyond_all_files(what()));
+        }
+        let grow = async move |shared: Rc<Shared>| {
+            known.refreshed(&shared.client).await?;
+            known.grown(&shared.client, bytes).await
+        };
+        self.connection.run(what, grow).map(|_| ())
+    }
+
     /// Sets the time of its last change. A later change sets it again.
     ///
     /// # Errors

@@ -33,22 +33,32 @@ impl NewFileNode {
 }
 
 impl Connection {
-    /// Entry of a name; of a file its size and time now.
+    /// Entry of a name; of a file its size and time now. It takes half as long with `guess`, a
+    /// record, however old, of the file that probably has the name.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](interface::ErrorKind::NotFound) when there is none.
-    pub fn find_node(&self, place: Place) -> Result<NodeEntry, UserError> {
+    pub fn find_node(
+        &self,
+        place: Place,
+        guess: Option<FileRecord>,
+    ) -> Result<NodeEntry, UserError> {
         let what = format!("cannot read the metadata of {:?}", place.part);
-        self.run(|| what, async move |shared| shared.client.find_node(place).await)
+        self.run(|| what, async move |shared| shared.client.find_node(place, guess).await)
     }
 
-    /// Entry of a number; of a file its size and time now.
+    /// Entry of a number; of a file its size and time now. It takes half as long with `guess`, a
+    /// record of it.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](interface::ErrorKind::NotFound) when there is none.
-    pub fn look_at_node(&self, node: FileId) -> Result<NodeEntry, UserError> {
+    pub fn look_at_node(
+        &self,
+        node: FileId,
+        guess: Option<FileRecord>,
+    ) -> Result<NodeEntry, UserError> {
         let what = move || format!("cannot read the metadata of {node}");
-        self.run(what, async move |shared| shared.client.look_at_node(node).await)
+        self.run(what, async move |shared| shared.client.look_at_node(node, guess).await)
     }
 
     /// Whole name of an entry.

@@ -305,7 +305,7 @@ pub(super) fn stage_out(
 
 /// Paths of the copies.
 fn targets(plan: &CopyPlan) -> impl Iterator<Item = &PathBuf> {
-    plan.files().iter().filter_map(|file| match &file.to {
+    plan.files().iter().filter(|file| file.link.is_none()).filter_map(|file| match &file.to {
         Place::Local(path) => Some(path),
         Place::Instance(_) => None,
     })

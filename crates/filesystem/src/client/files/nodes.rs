@@ -11,24 +11,32 @@ use wire::{
 use world::World;
 
 impl<W: World> Client<W> {
-    /// Returns the entry of a name; of a file with its current size and time.
+    /// Returns the entry of a name; of a file with its current size and time. With `guess`, a record
+    /// of the file that probably has the name, all servers are asked at the same time.
     ///
     /// # Errors
     /// [`Fault::NoSuchFile`]; [`Fault::NoSuchDirectory`] or [`Fault::NotADirectory`] for the number
     /// of the directory.
-    pub async fn find_node(&self, place: Place) -> Result<NodeEntry, Fault> {
-        let found = self.ask_for_node(NodeRequest::Find(place)).await?;
-        self.with_current_size(found).await
+    pub async fn find_node(
+        &self,
+        place: Place,
+        guess: Option<FileRecord>,
+    ) -> Result<NodeEntry, Fault> {
+        self.ask_with_guess(NodeRequest::Find(place), guess).await
     }
 
     /// Returns the entry of a number; of a file with its current size and time. A file without a
-    /// name has an entry until its data is gone.
+    /// name has an entry until its data is gone. With `guess`, its record, all servers are asked at
+    /// the same time.
     ///
     /// # Errors
     /// [`Fault::NoSuchFile`].
-    pub async fn look_at_node(&self, node: FileId) -> Result<NodeEntry, Fault> {
-        let found = self.ask_for_node(NodeRequest::Look { node }).await?;
-        self.with_current_size(found).await
+    pub async fn look_at_node(
+        &self,
+        node: FileId,
+        guess: Option<FileRecord>,
+    ) -> Result<NodeEntry, Fault> {
+        self.ask_with_guess(NodeRequest::Look { node }, guess).await
     }
 
     /// Makes an entry. A file is not open then.
@@ -139,17 +147,37 @@ impl<W: World> Client<W> {
         done.and(closed)
     }
 
+    /// Asks the catalogue for an entry, and the servers of `guess` for its size meanwhile. The order
+    /// of their answers does not matter: servers remember a size that the catalogue has got lately.
+    async fn ask_with_guess(
+        &self,
+        request: NodeRequest,
+        guess: Option<FileRecord>,
+    ) -> Result<NodeEntry, Fault> {
+        let Some(mut guess) = guess else {
+            let found = self.ask_for_node(request).await?;
+            return self.with_current_size(found).await;
+        };
+        let (found, measured) =
+            futures_util::future::join(self.ask_for_node(request), self.measure(&mut guess)).await;
+        let mut found = found?;
+        let is_right = found.entry.file().is_some_and(|record| record.file == guess.file);
+        let Some(measured) = measured.ok().filter(|_| is_right) else {
+            return self.with_current_size(found).await;
+        };
+        if let EntryKind::File(record) = &mut found.entry.kind {
+            record.learn(guess.size());
+        }
+        Ok(changed_at(found, measured))
+    }
+
     /// Asks the servers of a file for its size and time.
     async fn with_current_size(&self, mut found: NodeEntry) -> Result<NodeEntry, Fault> {
-        let NodeEntry { entry, attributes, .. } = &mut found;
-        if let EntryKind::File(record) = &mut entry.kind {
-            let measured = self.measure(record).await?;
-            if measured > entry.modified {
-                entry.modified = measured;
-                attributes.changed = attributes.changed.max(measured);
-            }
-        }
-        Ok(found)
+        let measured = match &mut found.entry.kind {
+            EntryKind::File(record) => self.measure(record).await?,
+            EntryKind::Directory(_) | EntryKind::Special(_) => return Ok(found),
+        };
+        Ok(changed_at(found, measured))
     }
 
     async fn ask_for_node(&self, request: NodeRequest) -> Result<NodeEntry, Fault> {
@@ -158,4 +186,14 @@ impl<W: World> Client<W> {
             other => Err(unexpected(&other)),
         }
     }
+}
+
+/// Returns an entry with the time of a later change that its servers know.
+fn changed_at(mut found: NodeEntry, measured: Timestamp) -> NodeEntry {
+    let NodeEntry { entry, attributes, .. } = &mut found;
+    if measured > entry.modified {
+        entry.modified = measured;
+        attributes.changed = attributes.changed.max(measured);
+    }
+    found
 }

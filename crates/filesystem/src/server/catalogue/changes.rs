@@ -206,11 +206,7 @@ impl<W: World> Catalogue<W> {
                 let cause = "the new name is inside the directory itself".to_owned();
                 return Err(Fault::BadName { name: to.to_owned(), cause });
             }
-            let is_longer = to.len() > from.len();
-            if is_longer && to.len() + tree.longest_within(id) > wire::NAME_BYTES_MAX {
-                let cause = "a name below it would have more than 1024 bytes".to_owned();
-                return Err(Fault::BadName { name: to.to_owned(), cause });
-            }
+            tree.check_length(parent, &part, Some(id))?;
             let claim = match node.is_directory() {
                 true => Claim::Everything,
                 false => {
@@ -251,6 +247,7 @@ impl<W: World> Catalogue<W> {
 
     /// Takes a node without its stored name out of the tree. A file stays until its data is gone.
     fn lose(&self, id: FileId, node: &Node) {
+        self.unstored_times.borrow_mut().remove(&id);
         match node.is_file() {
             true => self.lose_name(id, node),
             false => self.tree.borrow_mut().remove(id),

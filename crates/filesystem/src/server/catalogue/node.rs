@@ -76,7 +76,7 @@ enum StoredKind {
     DirectoryWithAttributes {
         defaults: FileDefaults,
         modified: Timestamp,
-        attributes: Option<Attributes>,
+        attributes: Attributes,
     } = 3,
     FileWithAttributes {
         size: FileSize,
@@ -106,7 +106,7 @@ impl From<StoredNode> for Node {
                 (NodeKind::File { size, stripe, pool, buffering }, modified, None)
             }
             StoredKind::DirectoryWithAttributes { defaults, modified, attributes } => {
-                (NodeKind::Directory { defaults }, modified, attributes)
+                (NodeKind::Directory { defaults }, modified, Some(attributes))
             }
             StoredKind::FileWithAttributes {
                 size,
@@ -128,10 +128,8 @@ impl From<Node> for StoredNode {
     fn from(node: Node) -> Self {
         let Node { parent, part, made, modified, attributes, kind } = node;
         let kind = match (kind, attributes) {
-            (NodeKind::Directory { defaults }, None) if modified == made.at() => {
-                StoredKind::Directory { defaults }
-            }
-            (NodeKind::Directory { defaults }, attributes) => {
+            (NodeKind::Directory { defaults }, None) => StoredKind::Directory { defaults },
+            (NodeKind::Directory { defaults }, Some(attributes)) => {
                 StoredKind::DirectoryWithAttributes { defaults, modified, attributes }
             }
             (NodeKind::File { size, stripe, pool, buffering }, None) => {
@@ -218,12 +216,8 @@ mod tests {
                 "09 01 61 e8 07 02 02 01 ac 02 40 02 03 00 00 00 02 01 01 01 01 01 02 03 ac 02",
             ),
             (
-                node(directory.clone(), LATER, None),
-                "09 01 61 e8 07 02 03 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03 ac 02 00",
-            ),
-            (
                 node(directory, LATER, some),
-                "09 01 61 e8 07 02 03 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03 ac 02 01 a0 03 \
+                "09 01 61 e8 07 02 03 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03 ac 02 a0 03 \
                  01 07 00 03 04",
             ),
             (

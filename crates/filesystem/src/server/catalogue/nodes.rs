@@ -14,6 +14,9 @@ use wire::{
 };
 use world::{RecordChange, World};
 
+/// Bit of a mode: set-group-id.
+const SET_GROUP_ID: u16 = 0o2000;
+
 /// Maximum number of entries in one answer to a list.
 const ENTRIES_PER_ANSWER_MAX: usize = 1024;
 
@@ -67,7 +70,10 @@ impl<W: World> Catalogue<W> {
         }
         let free = || match self.tree.borrow().inside(directory, &part)? {
             Some(_) => Err(Fault::FileExists { name: part.clone() }),
-            None => Ok(((), Claim::Names(vec![(directory, part.clone())]))),
+            None => {
+                self.tree.borrow().check_length(directory, &part, None)?;
+                Ok(((), Claim::Names(vec![(directory, part.clone())])))
+            }
         };
         let ((), _claimed) = self.claims.claim(free).await?;
         let now = self.world.timestamp();
@@ -82,7 +88,14 @@ impl<W: World> Catalogue<W> {
             }
             NewKind::Special(special) => NodeKind::Special(special),
         };
-        let (owner, group, mode) = (Some(made.owner), Some(group), mode & MODE_BITS);
+        // A directory with the set-group-id bit gives its group to what is made in it.
+        let above = self.look(directory)?.attributes;
+        let (group, mode) = match (above.mode & SET_GROUP_ID, &kind) {
+            (0, _) => (Some(group), mode & MODE_BITS),
+            (bit, NodeKind::Directory { .. }) => (above.group, (mode & MODE_BITS) | bit),
+            (_, _) => (above.group, mode & MODE_BITS),
+        };
+        let owner = Some(made.owner);
         let attributes = Some(Attributes { mode, owner, group, accessed: now, changed: now });
         let (parent, part) = (directory, part.clone());
         let node = Node { parent, part, made, modified: now, attributes, kind };
@@ -191,6 +204,10 @@ impl<W: World> Catalogue<W> {
             let there = tree.inside(to.directory, &to.part)?;
             let there = there.and_then(|there| Some((there, tree.node(there)?)));
             check_rename(&tree, ((id, node), &from), (there, &to), manner)?;
+            tree.check_length(to.directory, &to.part, Some(id))?;
+            if let (Some((other, _)), RenameManner::Exchange) = (there, manner) {
+                tree.check_length(from.directory, &from.part, Some(other))?;
+            }
             let has_directory = node.is_directory() || there.is_some_and(|it| it.1.is_directory());
             let claim = match has_directory {
                 true => Claim::Everything,

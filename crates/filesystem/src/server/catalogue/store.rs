@@ -42,10 +42,10 @@ const NOWHERE: FileId = FileId(u64::MAX);
 /// Key of the root's record. Other records are [`Node`]s under their numbers.
 const ROOT_KEY: u64 = ROOT.0;
 
-/// Version of the record format while nothing but the defaults of the root is stored.
+/// Version of the record format while no mount has set attributes of the root.
 const FORMAT: u16 = 2;
 
-/// Version of the record format with time and attributes of the root.
+/// Version of the record format with time and attributes of the root, which a mount has set.
 const FORMAT_WITH_ATTRIBUTES: u16 = 3;
 
 /// Record of the root in [`FORMAT`]: format, first number that is not reserved, and defaults of
@@ -54,7 +54,7 @@ type PlainRoot = (u16, u64, FileDefaults);
 
 /// Record of the root in [`FORMAT_WITH_ATTRIBUTES`]: as before, time of the last change, and
 /// attributes.
-type FullRoot = (u16, u64, FileDefaults, Timestamp, Option<Attributes>);
+type FullRoot = (u16, u64, FileDefaults, Timestamp, Attributes);
 
 /// Number of numbers that are reserved at a time. A restart skips at most as many.
 const RESERVED_AT_ONCE: u64 = 1024;
@@ -127,9 +127,9 @@ impl<W: World> Catalogue<W> {
 
     pub(super) fn root_record(&self, root: Root) -> RecordChange {
         let (reserved, Root { defaults, modified, attributes }) = (self.reserved.get(), root);
-        let value = match (modified == Timestamp::default(), attributes) {
-            (true, None) => wire::encode_record::<PlainRoot>(&(FORMAT, reserved, defaults)),
-            (_, attributes) => {
+        let value = match attributes {
+            None => wire::encode_record::<PlainRoot>(&(FORMAT, reserved, defaults)),
+            Some(attributes) => {
                 let format = FORMAT_WITH_ATTRIBUTES;
                 let full: FullRoot = (format, reserved, defaults, modified, attributes);
                 wire::encode_record(&full)
@@ -138,9 +138,12 @@ impl<W: World> Catalogue<W> {
         RecordChange::put(ROOT_KEY, value)
     }
 
-    /// Notes that the entries of a directory have changed.
+    /// Notes that the entries of a directory have changed. The time is stored later, if a mount has
+    /// set attributes of the directory.
     pub(super) fn touch(&self, directory: FileId) {
-        if self.tree.borrow_mut().learn_modified(directory, self.world.timestamp()) {
+        let mut tree = self.tree.borrow_mut();
+        let is_later = tree.learn_modified(directory, self.world.timestamp());
+        if is_later && tree.has_attributes(directory) {
             self.unstored_times.borrow_mut().insert(directory);
         }
     }
@@ -208,7 +211,7 @@ fn decode_root(value: &[u8]) -> Result<(u64, Root), Fault> {
         FORMAT_WITH_ATTRIBUTES => {
             let (_, reserved, defaults, modified, attributes) =
                 decode::<FullRoot>(ROOT_KEY, value)?;
-            Ok((reserved, Root { defaults, modified, attributes }))
+            Ok((reserved, Root { defaults, modified, attributes: Some(attributes) }))
         }
         other => {
             let cause = format!(

@@ -11,7 +11,13 @@ use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
 use std::rc::Rc;
 use units::{FileId, ServerId, Timestamp};
-use wire::{Attributes, Entry, EntryKind, Fault, FileDefaults, FileRecord, Made, NodeEntry, ROOT};
+use wire::{
+    Attributes, Entry, EntryKind, Fault, FileDefaults, FileRecord, Made, NAME_BYTES_MAX, NodeEntry,
+    ROOT, Special,
+};
+
+/// Bytes of names and targets after which an answer to a list takes no further entry.
+const ANSWER_TEXT_MAX: usize = 512 << 10;
 
 /// Mode of a directory that no mount has changed.
 const DIRECTORY_MODE: u16 = 0o755;
@@ -102,6 +108,29 @@ impl Tree {
         longest
     }
 
+    /// Refuses a name that is too long, or with `moved` names below it that are.
+    pub(super) fn check_length(
+        &self,
+        directory: FileId,
+        part: &str,
+        moved: Option<FileId>,
+    ) -> Result<(), Fault> {
+        let (mut bytes, mut above) = (part.len(), directory);
+        while let Some(node) = self.nodes.get(&above) {
+            bytes += node.part.len() + 1;
+            above = node.parent;
+        }
+        match bytes + moved.map_or(0, |id| self.longest_within(id)) > NAME_BYTES_MAX {
+            false => Ok(()),
+            true => {
+                let name = part.to_owned();
+                let cause =
+                    format!("the name, or one below it, has more than {NAME_BYTES_MAX} bytes");
+                Err(Fault::BadName { name, cause })
+            }
+        }
+    }
+
     /// Returns the defaults of files in a directory.
     pub(super) fn defaults(&self, directory: FileId) -> &FileDefaults {
         match self.nodes.get(&directory).map(|node| &node.kind) {
@@ -182,13 +211,26 @@ impl Tree {
         modified: Option<Timestamp>,
         attributes: Attributes,
     ) {
+        // An entry of the directory may have changed meanwhile.
+        let latest = |had: &Option<Attributes>| {
+            let changed = had.map_or(attributes.changed, |had| had.changed.max(attributes.changed));
+            Attributes { changed, ..attributes }
+        };
         let (known, had) = match self.nodes.get_mut(&id) {
             Some(node) => (&mut node.modified, &mut node.attributes),
             None if id == ROOT => (&mut self.root.modified, &mut self.root.attributes),
             None => return,
         };
         *known = modified.unwrap_or(*known);
-        *had = Some(attributes);
+        *had = Some(latest(had));
+    }
+
+    /// Tells if a mount has set attributes of an entry.
+    pub(super) fn has_attributes(&self, id: FileId) -> bool {
+        match self.nodes.get(&id) {
+            Some(node) => node.attributes.is_some(),
+            None => id == ROOT && self.root.attributes.is_some(),
+        }
     }
 
     /// Returns the number that has a part of a name in a directory.
@@ -245,10 +287,16 @@ impl Tree {
     ) -> Result<(Vec<NodeEntry>, bool), Fault> {
         self.inside(directory, "")?;
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut inside = self.directories[&directory].range::<str, _>((from, Bound::Unbounded));
-        let ids = inside.by_ref().take(count).map(|(_, id)| *id);
-        let entries = ids.filter_map(|id| self.node_entry(id)).collect();
-        Ok((entries, inside.next().is_some()))
+        let inside = self.directories[&directory].range::<str, _>((from, Bound::Unbounded));
+        let mut inside = inside.peekable();
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        while entries.len() < count && bytes < ANSWER_TEXT_MAX {
+            let Some((part, id)) = inside.next() else { break };
+            let Some(node) = self.nodes.get(id) else { continue };
+            bytes += 2 * part.len() + text_bytes(node);
+            entries.push(node_entry(*id, node, true));
+        }
+        Ok((entries, inside.peek().is_some()))
     }
 
     /// Returns the node of a number.
@@ -319,12 +367,25 @@ impl Tree {
     ) -> Result<(Vec<Entry>, bool), Fault> {
         let id = self.directory(path)?;
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut inside = self.directories[&id].range::<str, _>((from, Bound::Unbounded));
-        let entry = |(part, id): (&Rc<str>, &FileId)| {
-            self.nodes.get(id).map(|node| entry(name::join(path, part), *id, node))
-        };
-        let entries = inside.by_ref().take(count).filter_map(entry).collect();
-        Ok((entries, inside.next().is_some()))
+        let mut inside = self.directories[&id].range::<str, _>((from, Bound::Unbounded)).peekable();
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        while entries.len() < count && bytes < ANSWER_TEXT_MAX {
+            let Some((part, id)) = inside.next() else { break };
+            let Some(node) = self.nodes.get(id) else { continue };
+            let entry = entry(name::join(path, part), *id, node);
+            // A file has its name twice.
+            bytes += 2 * entry.name.len() + text_bytes(node);
+            entries.push(entry);
+        }
+        Ok((entries, inside.peek().is_some()))
+    }
+}
+
+/// Number of bytes of text in a node besides its name.
+fn text_bytes(node: &Node) -> usize {
+    match &node.kind {
+        NodeKind::Special(Special::Link { target }) => target.len(),
+        _ => 0,
     }
 }
 

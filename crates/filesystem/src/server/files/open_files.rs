@@ -25,13 +25,33 @@ pub(crate) struct OpenFiles {
     /// Sizes at the last close of files that were cut since the start. A client that opens such a
     /// file with an older record must not bring back what was cut off.
     cut: RefCell<BTreeMap<FileId, FileSize>>,
-    /// Sizes that the catalogue has, of the files that were closed last. The record of a client may
-    /// be older: it may have asked the catalogue before the size was recorded there.
-    recorded: RefCell<VecDeque<(FileId, FileSize)>>,
+    /// What the catalogue has, or is about to get, of the files that were closed last. The record of
+    /// a client may be older: it may have asked the catalogue before.
+    closed: RefCell<ClosedFiles>,
 }
 
-/// Number of closed files of which the recorded size is kept.
-const RECORDED_KEPT: usize = 256;
+/// Files that were closed lately.
+#[derive(Default)]
+struct ClosedFiles {
+    files: BTreeMap<FileId, ClosedFile>,
+    /// Each close, the oldest first.
+    order: VecDeque<(FileId, u64)>,
+    closes: u64,
+}
+
+/// A file that was closed lately.
+#[derive(Clone, Copy, Default)]
+struct ClosedFile {
+    /// Number of its last close.
+    close: u64,
+    /// Size that the catalogue has.
+    size: FileSize,
+    /// Time of the last change, if it was changed while it was open.
+    modified: Timestamp,
+}
+
+/// Number of closes that are remembered.
+const CLOSED_KEPT: usize = 1 << 14;
 
 /// Maximum number of files that one client may have open.
 const OPEN_FILES_MAX: usize = 1 << 16;
@@ -62,8 +82,11 @@ impl OpenFiles {
             }
             Entry::Vacant(new) => {
                 let mut record = record;
-                record.learn(self.last_size(file));
-                new.insert(Rc::new(OpenFile::new(record)))
+                let (size, modified) = self.last_known(file);
+                record.learn(size);
+                let opened = OpenFile::new(record);
+                opened.learn_modified(modified);
+                new.insert(Rc::new(opened))
             }
         };
         let place = own.binary_search(&file);
@@ -74,24 +97,36 @@ impl OpenFiles {
         Ok(place.is_err())
     }
 
-    /// Notes that the catalogue has a size of an open file. A size beyond that of the file is none.
-    pub(crate) fn recorded(&self, file: &OpenFile, size: FileSize) {
-        if size > file.size() || size == FileSize::default() {
-            return;
+    /// Notes that a client closes a file, of which the catalogue has a size. A size beyond that of
+    /// the file is none.
+    pub(crate) fn closing(&self, file: &OpenFile, recorded: FileSize) {
+        let closed = &mut *self.closed.borrow_mut();
+        let before = closed.files.get(&file.file).copied().unwrap_or_default();
+        let is_valid = recorded <= file.size();
+        let size = if is_valid { recorded.max(before.size) } else { before.size };
+        // A time that a user has set may be older than the one before.
+        let modified = file.modified_since_open().unwrap_or(before.modified);
+        closed.closes += 1;
+        let close = closed.closes;
+        closed.files.insert(file.file, ClosedFile { close, size, modified });
+        closed.order.push_back((file.file, close));
+        if closed.order.len() > CLOSED_KEPT
+            && let Some((oldest, close)) = closed.order.pop_front()
+            && closed.files.get(&oldest).is_some_and(|one| one.close == close)
+        {
+            closed.files.remove(&oldest);
         }
-        let mut recorded = self.recorded.borrow_mut();
-        if recorded.len() >= RECORDED_KEPT {
-            recorded.pop_front();
-        }
-        recorded.push_back((file.file, size));
     }
 
-    /// Returns a size that a closed file had, if one is known.
-    pub(crate) fn last_size(&self, file: FileId) -> FileSize {
+    /// Returns a size that a closed file had, and the time of its last change, as far as they are
+    /// known.
+    pub(crate) fn last_known(&self, file: FileId) -> (FileSize, Timestamp) {
         let cut = self.cut.borrow().get(&file).copied().unwrap_or_default();
-        let recorded = self.recorded.borrow();
-        let sizes = recorded.iter().filter(|(known, _)| *known == file).map(|(_, size)| *size);
-        sizes.fold(cut, FileSize::max)
+        let closed = self.closed.borrow();
+        match closed.files.get(&file) {
+            Some(one) => (one.size.max(cut), one.modified),
+            None => (cut, Timestamp::default()),
+        }
     }
 
     /// Returns an open file.

@@ -91,7 +91,7 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files().get(file)?;
         self.kept_sizes().recorded(file, recorded);
-        self.files().recorded(&known, recorded);
+        self.files().closing(&known, recorded);
         let session = self.clients().session(from);
         let is_last = session.is_some_and(|it| self.files().close(it.files(), file));
         if is_last && self.closed(file) {

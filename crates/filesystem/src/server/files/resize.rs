@@ -20,8 +20,11 @@ impl<W: World> Server<W> {
             Some(open) => open,
             None => {
                 let mut record = self.with_kept_size(record).await?;
-                record.learn(self.files().last_size(record.file));
-                Rc::new(OpenFile::new(record))
+                let (size, modified) = self.files().last_known(record.file);
+                record.learn(size);
+                let closed = OpenFile::new(record);
+                closed.learn_modified(modified);
+                Rc::new(closed)
             }
         };
         self.measure(&file).await?;
