@@ -326,8 +326,8 @@ fn whoever_is_killed_leaves_nothing_mounted() {
 
 #[test]
 fn a_killed_server_is_an_error_at_once() {
-    // Proves: bytes on a server that was killed cannot be read (EIO) or written; what lies on others
-    // is still read.
+    // Proves: bytes on a server that was killed cannot be read (EIO) or written; what lies on
+    // others is still read.
     let place = Place::with_servers(2);
     let Some(mount) = Mount::new(&place) else { return };
     place.run(&["layout", "set", "--servers", "1", "--pool", "0", ""]).done();

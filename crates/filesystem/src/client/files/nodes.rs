@@ -11,8 +11,8 @@ use wire::{
 use world::World;
 
 impl<W: World> Client<W> {
-    /// Returns the entry of a name; of a file with its current size and time. With `guess`, a record
-    /// of the file that probably has the name, all servers are asked at the same time.
+    /// Returns the entry of a name; of a file with its current size and time. With `guess`, a
+    /// record of the file that probably has the name, all servers are asked at the same time.
     ///
     /// # Errors
     /// [`Fault::NoSuchFile`]; [`Fault::NoSuchDirectory`] or [`Fault::NotADirectory`] for the number
@@ -147,8 +147,9 @@ impl<W: World> Client<W> {
         done.and(closed)
     }
 
-    /// Asks the catalogue for an entry, and the servers of `guess` for its size meanwhile. The order
-    /// of their answers does not matter: servers remember a size that the catalogue has got lately.
+    /// Asks the catalogue for an entry, and the servers of `guess` for its size meanwhile. The
+    /// order of their answers does not matter: servers remember a size that the catalogue has got
+    /// lately.
     async fn ask_with_guess(
         &self,
         request: NodeRequest,
