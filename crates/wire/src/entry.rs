@@ -15,7 +15,8 @@ pub struct Entry {
     pub name: String,
     /// Owner and time of its creation.
     pub made: Made,
-    /// Time of the last change of a file's data or size, or of the entries of a directory.
+    /// Time of the last change of a file's data or size. Of a directory, that of its creation or,
+    /// once a mount has set attributes, of the last change of its entries.
     pub modified: Timestamp,
     /// Kind of entry.
     pub kind: EntryKind,

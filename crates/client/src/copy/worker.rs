@@ -322,9 +322,9 @@ mod tests {
     #[test]
     fn names_of_the_greatest_length_have_parts() {
         assert_eq!(part_name("d/name", 10), "d/.name.part-000000000000000a");
-        let directory = "abcdefghi/".repeat(102);
-        let name = format!("{directory}1234");
+        let directory = "abcdefghi/".repeat(409);
+        let name = format!("{directory}123456");
         assert_eq!((name.len(), name_flaw(&name)), (NAME_BYTES_MAX, None));
-        assert_eq!(part_name(&name, 10), ".1234.part-000000000000000a");
+        assert_eq!(part_name(&name, 10), ".123456.part-000000000000000a");
     }
 }

@@ -138,12 +138,12 @@ impl<W: World> Catalogue<W> {
         RecordChange::put(ROOT_KEY, value)
     }
 
-    /// Notes that the entries of a directory have changed. The time is stored later, if a mount has
-    /// set attributes of the directory.
+    /// Notes that the entries of a directory have changed, if a mount has set attributes of it. The
+    /// time is stored later.
     pub(super) fn touch(&self, directory: FileId) {
         let mut tree = self.tree.borrow_mut();
-        let is_later = tree.learn_modified(directory, self.world.timestamp());
-        if is_later && tree.has_attributes(directory) {
+        if tree.has_attributes(directory) && tree.learn_modified(directory, self.world.timestamp())
+        {
             self.unstored_times.borrow_mut().insert(directory);
         }
     }

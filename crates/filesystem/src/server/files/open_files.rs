@@ -51,7 +51,7 @@ struct ClosedFile {
 }
 
 /// Number of closes that are remembered.
-const CLOSED_KEPT: usize = 1 << 14;
+const CLOSED_KEPT: usize = 1 << 12;
 
 /// Maximum number of files that one client may have open.
 const OPEN_FILES_MAX: usize = 1 << 16;
@@ -196,6 +196,7 @@ impl OpenFiles {
     pub(crate) fn forget(&self, file: FileId) -> Option<Rc<OpenFile>> {
         self.dropped.borrow_mut().insert(file);
         self.cut.borrow_mut().remove(&file);
+        self.closed.borrow_mut().files.remove(&file);
         self.open.borrow_mut().remove(&file)
     }
 
