@@ -13,10 +13,6 @@ use support::{Servers, all_declared, declared, done, is_built, package, profile,
 /// Largest size of the installed command: 30 MB. It had 115 MB with debug information.
 const INSTALLED_BYTES_MAX: u64 = 30_000_000;
 
-/// The same for a build of the tests, whose crates are not optimised together: it is half as large
-/// again as that of a release.
-const INSTALLED_BYTES_MAX_UNLINKED: u64 = 36_000_000;
-
 /// The command that installs below `directory`, but for the libraries of MPI, whose tests install
 /// them too.
 fn install(directory: &Path, words: &[&str]) -> Command {
@@ -175,11 +171,7 @@ fn packages_are_made_below_another_root() {
     assert!(flags.starts_with("prefix=/usr\n") && !flags.contains("rpath"), "{flags}");
     let command = root.path().join("usr/bin/unisono");
     let bytes = std::fs::metadata(&command).unwrap().len();
-    let most = match profile().as_str() {
-        "release" => INSTALLED_BYTES_MAX,
-        _ => INSTALLED_BYTES_MAX_UNLINKED,
-    };
-    assert!(bytes < most, "the installed command has {bytes} bytes");
+    assert!(bytes < INSTALLED_BYTES_MAX, "the installed command has {bytes} bytes");
     let sections = words("readelf", &["-SW"], &command);
     let has_names = sections.iter().flatten().any(|word| word == ".symtab");
     assert!(!has_names, "names of functions are stripped");

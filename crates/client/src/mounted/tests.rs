@@ -130,10 +130,10 @@ fn paths_elsewhere_have_no_name() {
 fn a_mount_names_its_own_instance() {
     let tree = Tree::new();
     fs::create_dir(tree.top.join("mount2")).unwrap();
-    give(&tree.top.join("mount2"), "/instances/second", "below/root");
+    give(&tree.top.join("mount2"), "/instances/second", "below/here");
     let found = tree.find("mount2/new").unwrap().unwrap();
     assert_eq!(found.instance, Path::new("/instances/second"));
-    assert_eq!(found.name, "below/root/new");
+    assert_eq!(found.name, "below/here/new");
 }
 
 #[test]
