@@ -1,4 +1,4 @@
-"""What the suites of scripts/mount-suites share: outcomes, folders, and commands with a time limit."""
+"""Outcomes, folders, and commands with a time limit, for all suites of scripts/mount-suites."""
 
 import argparse
 import os

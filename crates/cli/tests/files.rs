@@ -13,7 +13,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use support::{
-    Ended, FAILED, INTERRUPTED, Place, Running, USAGE, bytes, signal, until, until_moving,
+    Ended, FAILED, INTERRUPTED, Place, Running, USAGE, bytes, entries, signal, until, until_moving,
 };
 
 const BLOCK: usize = 64 << 10;
@@ -26,15 +26,6 @@ fn put(place: &Place, local: &Path, name: &str) -> Ended {
 
 fn get(place: &Place, name: &str, local: &Path) -> Ended {
     place.run(&["get".as_ref(), name.as_ref(), local.as_os_str()])
-}
-
-/// The names in a directory, sorted.
-fn entries(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).expect("the directory is there").flatten();
-    let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
-    let mut names: Vec<String> = entries.map(name).collect();
-    names.sort();
-    names
 }
 
 #[test]

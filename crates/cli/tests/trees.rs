@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use support::{FAILED, Place, USAGE, bytes};
+use support::{FAILED, Place, USAGE, bytes, entries};
 
 /// A local tree of files of awkward sizes, some in directories, one with holes.
 fn local_tree(place: &Place) -> Vec<(String, Vec<u8>)> {
@@ -314,6 +314,25 @@ t
     let space = place.run(&["df", "--json"]).done().json();
     let same = |server: usize| space["servers"][server]["disks"][0]["same_file_system_as"].clone();
     assert_eq!((same(0), same(1)), (Value::Null, json!({ "server": 0, "disk": 0 })));
+}
+
+#[test]
+fn a_copy_follows_no_link_inside_its_target() {
+    // Proves: where a directory must be made, a link that an earlier copy may have made is refused,
+    // and nothing is written where it leads; the target itself may be a link.
+    let place = Place::with_servers(1);
+    local_tree(&place);
+    place.run(&["cp", "-r", "tree", "unisono://t"]).done();
+    for directory in ["out", "elsewhere"] {
+        std::fs::create_dir(place.path(directory)).unwrap();
+    }
+    std::os::unix::fs::symlink("../elsewhere", place.path("out/t")).unwrap();
+    let refused = place.run(&["cp", "-r", "unisono://t", "out"]);
+    refused.refused(USAGE, &["out/t is a symbolic link"]);
+    assert_eq!(entries(&place.path("elsewhere")), [""; 0]);
+    std::os::unix::fs::symlink("elsewhere", place.path("link")).unwrap();
+    place.run(&["cp", "-r", "unisono://t", "link"]).done();
+    assert_eq!(entries(&place.path("elsewhere")), ["t"]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use world_simulated::SimulatedWorld;
 
 type TestClient = Client<SimulatedWorld<Bytes>>;
 
-/// What each node is, in its directory.
+/// Number of each node, and true for directories, by directory and name.
 type Model = BTreeMap<(FileId, String), (FileId, bool)>;
 
 fn place(directory: FileId, part: &str) -> Place {

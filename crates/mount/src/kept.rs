@@ -1,4 +1,4 @@
-//! What of the catalogue is remembered for a moment, so that a call need not ask again.
+//! Entries of the catalogue that are kept for a moment, so that a call need not ask again.
 //!
 //! Records of files never change but in their sizes, which an open asks the servers for. Defaults
 //! of directories change seldom, and only new files need them.

@@ -8,13 +8,13 @@
 //! | `session.rs` | mounts, serves the kernel, and unmounts |
 //! | `points.rs` | mount points of this machine |
 //! | `kernel.rs` | requests of the kernel and their answers |
-//! | `operations.rs` | what a mount does for them, with the library |
+//! | `operations.rs` | operations of the library for them |
 //! | `files.rs` | open files |
 //! | `listings.rs` | open directories |
 //! | `attributes.rs` | attributes of entries, as the kernel wants them |
 //! | `extended.rs` | extended attributes: instance, name and layout |
 //! | `errors.rs` | errors of the system for those of the servers |
-//! | `kept.rs` | what of the catalogue is remembered for a moment |
+//! | `kept.rs` | entries that are kept for a moment |
 //!
 //! *Invariants:*
 //! - A file that one program has closed is read as it is by one that opens it then, here or on

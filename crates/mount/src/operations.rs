@@ -1,4 +1,4 @@
-//! What a mount does for the kernel, with the library: finds, opens, makes and removes entries.
+//! Operations of a mount by the library: finds, opens, makes and removes entries.
 
 use crate::attributes::{Usual, attributes, inode, node};
 use crate::errors::errno;

@@ -11,7 +11,7 @@ use std::process::Command;
 /// A program of the system that frees mount points of ordinary users.
 const HELPER: &str = "fusermount3";
 
-/// What is mounted on a directory.
+/// File system that is mounted on a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MountPoint {
     /// Nothing.

@@ -51,7 +51,7 @@ pub enum NodeRequest {
         from: Place,
         /// New name.
         to: Place,
-        /// What happens to an entry that has the new name.
+        /// Treatment of an entry that has the new name.
         manner: RenameManner,
     },
     /// Lists a directory in the order of its names, one part at a time.

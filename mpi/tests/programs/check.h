@@ -151,6 +151,16 @@ static inline void remove_file(const char *name)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Deletes a file, which must exist. */
+static inline void delete_file(const char *name)
+{
+    CONTEXT("name %s", name);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!test.rank)
+        OK(MPI_File_delete(name, MPI_INFO_NULL));
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* Makes what all have written visible to all, as the standard demands. */
 static inline void publish(MPI_File file)
 {

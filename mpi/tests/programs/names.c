@@ -55,15 +55,6 @@ static void is_missing(const char *name)
           MPI_ERR_NO_SUCH_FILE);
 }
 
-static void delete_file(const char *name)
-{
-    CONTEXT("name %s", name);
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (!test.rank)
-        OK(MPI_File_delete(name, MPI_INFO_NULL));
-    MPI_Barrier(MPI_COMM_WORLD);
-}
-
 static void go_to(const char *directory)
 {
     CHECK(chdir(in_top("", directory)) == 0);

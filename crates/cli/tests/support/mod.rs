@@ -142,6 +142,15 @@ pub(crate) fn bytes(length: usize) -> Vec<u8> {
     (0..length).map(step).collect()
 }
 
+/// The names in a directory, sorted.
+pub(crate) fn entries(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).expect("the directory is there").flatten();
+    let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
+}
+
 /// Number of waiting cases that run at the same time.
 const AT_ONCE: usize = 3;
 

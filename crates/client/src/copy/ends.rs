@@ -115,6 +115,17 @@ pub(super) fn write_segments(
     })
 }
 
+/// Makes a local directory. One inside the target of a copy may not be a symbolic link: an earlier
+/// copy may have made that link, which then leads anywhere.
+pub(super) fn make_directory(what: &str, path: &Path, is_inside: bool) -> Result<(), UserError> {
+    if is_inside && path.is_symlink() {
+        let cause =
+            format!("{} is a symbolic link, where a directory must be made", path.display());
+        return Err(UserError::usage(what, cause, "remove the link, or copy to another directory"));
+    }
+    std::fs::create_dir_all(path).map_err(|error| local_error(what, &error))
+}
+
 /// Makes a symbolic link, in place of anything but a directory that has its name.
 pub(super) fn make_link(what: &str, target: &str, link: &Place) -> Result<(), UserError> {
     let path = match link {

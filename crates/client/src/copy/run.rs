@@ -46,8 +46,11 @@ impl Session {
         let connection = self.connection()?;
         for directory in plan.directories() {
             match directory {
-                Place::Local(path) => std::fs::create_dir_all(path)
-                    .map_err(|error| ends::local_error(&what, &error))?,
+                Place::Local(path) => {
+                    let inside = directory.path_below(plan.target());
+                    let is_inside = inside.is_some_and(|inside| !inside.is_empty());
+                    ends::make_directory(&what, path, is_inside)?;
+                }
                 Place::Instance(name) => {
                     connection.make_directory(name, true).map_err(|error| error.doing(&what))?
                 }

@@ -25,7 +25,7 @@ const DIRECTORY_MODE: u16 = 0o755;
 /// Mode of a file that no mount has changed.
 const FILE_MODE: u16 = 0o644;
 
-/// What is known of the root directory, which has no name.
+/// Root directory, which has no name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Root {
     /// Defaults of files in it.

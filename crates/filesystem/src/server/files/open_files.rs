@@ -25,8 +25,8 @@ pub(crate) struct OpenFiles {
     /// Sizes at the last close of files that were cut since the start. A client that opens such a
     /// file with an older record must not bring back what was cut off.
     cut: RefCell<BTreeMap<FileId, FileSize>>,
-    /// What the catalogue has, or is about to get, of the files that were closed last. The record
-    /// of a client may be older: it may have asked the catalogue before.
+    /// Sizes and times of the files that were closed last, which the catalogue has or is about to
+    /// get. The record of a client may be older: it may have asked the catalogue before.
     closed: RefCell<ClosedFiles>,
 }
 
