@@ -169,7 +169,7 @@ int64_t unisono_name(const char *word, char *name, size_t bytes);
 
 /* Tells which file a local path means that lies below a mount of an instance (unisono mount). The
  * path need not exist; links are followed, also the last part. Stores the directory of the instance
- * and the name in it, each with a zero byte at its end, in 4096 and 1025 bytes at most. Returns the
+ * and the name in it, each with a zero byte at its end, in 4096 and 4097 bytes at most. Returns the
  * number of bytes of the directory, or 0 for a path that lies below no mount.
  * Errors: -ENXIO when the mount does not tell its instance, since its process has ended. */
 int64_t unisono_mounted(const char *path, char *instance, size_t instance_bytes, char *name,

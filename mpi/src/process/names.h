@@ -3,7 +3,7 @@
 #define UNISONO_MPI_NAMES_H
 
 /* Bytes of the longest path, and of the longest name in an instance, with the zero byte at its end. */
-enum { PATH_BYTES = 4096, NAME_BYTES = 1032 };
+enum { PATH_BYTES = 4096, NAME_BYTES = 4104 };
 
 /* The name without a prefix by which ROMIO chooses a file system, such as "ufs:". */
 const char *name_bare(const char *name);

@@ -138,6 +138,22 @@ static void check_paths(void)
     ONCE(access(mounted("passing"), F_OK) != 0);
 }
 
+/* A name that is as long as paths may be reaches every process whole. */
+static void check_long_names(void)
+{
+    char path[3000] = "";
+    for (int depth = 0; depth < 12; depth++) {
+        size_t end = strlen(path);
+        memset(path + end, 'n', 200);
+        ONCE(mkdir(mounted(path), 0700) == 0);
+        strcpy(path + end + 200, "/");
+    }
+    strcat(path, "long");
+    exchange(mounted(path), -1, 1);
+    exchange(with("unisono://", path), 1, 2);
+    ONCE(number_in(mounted(path)) == 2);
+}
+
 static void check_relative_names(void)
 {
     ONCE(mkdir(mounted("dir"), 0700) == 0);
@@ -220,6 +236,7 @@ int main(int count, char **arguments)
     CHECK(count == 4);
     directories = arguments + 1;
     check_paths();
+    check_long_names();
     check_relative_names();
     check_links();
     check_patterns();
