@@ -20,6 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for call in 0..calls {
                 file.write_at(&data, call * bytes)?;
             }
+            // What is gathered of them is at the servers then.
+            file.read_at(&mut data[..1], bytes * calls - 1)?;
             let written = begun.elapsed().as_secs_f64() * 1e6 / calls as f64;
             let begun = Instant::now();
             for call in 0..calls {

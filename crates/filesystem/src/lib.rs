@@ -13,8 +13,9 @@ mod server;
 mod signal;
 
 pub use client::{
-    Buffer, BufferPart, BufferPool, CacheCounts, Client, CollectivePlan, Group, NewFile, Page,
-    PeerCall, PeerMesh, PeerTurn, Peers, PlannedTransfer, RangeLock, SharedMemory,
+    Activity, Added, Buffer, BufferPart, BufferPool, CacheCounts, Client, CollectivePlan,
+    GatheredBatch, GatheredStore, Group, NewFile, Page, PeerCall, PeerMesh, PeerTurn, Peers,
+    PendingWrites, PlannedTransfer, RangeLock, SharedMemory, SmallWrites, TakenWrites,
 };
 pub use costs::Costs;
 pub use server::{ServerConfig, serve};

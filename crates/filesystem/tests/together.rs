@@ -20,6 +20,7 @@ mod failing_disk;
 mod faults;
 mod full_disk;
 mod further_connections;
+mod gathering;
 mod group_calls;
 mod group_locks;
 mod hunt;

@@ -17,6 +17,7 @@
 //! | Which clients make requests at a time (node grouping)? | [`NodeGroups`] | `collective` |
 //! | Which members of a group exchange messages? | [`Dissemination`] | `collective` |
 //! | Which member of a group gets a lock of a range next? | [`LockTable`] | `locks.rs` |
+//! | Which of several gathered writes of a byte counts? | [`WriteOrder`] | `gathering` |
 //! | How is a file buffered? | [`Buffering`] | `cache` |
 //! | Which block is evicted from a full cache? | [`EvictionOrder`] | `cache` |
 //! | Which block of one file is evicted first? | [`ReplacementPolicy`] | `cache/replacement` |
@@ -30,6 +31,7 @@ mod cache;
 mod choice;
 mod client_cache;
 mod collective;
+mod gathering;
 mod locks;
 mod placement;
 
@@ -50,6 +52,7 @@ pub use client_cache::{
 pub use collective::{
     DiskOrder, Dissemination, NodeGroups, SORT_WINDOW_BLOCKS, conforming_segment, disk_order,
 };
+pub use gathering::{GatheredPart, GatheredWrite, WriteOrder};
 pub use locks::{LockKind, LockLimits, LockName, LockRefusal, LockTable, LockedRange};
 pub use placement::{
     BLOCK_BYTES_MAX, Location, PAGE_MAP_MAX, PageMap, PageMapError, Pool, PoolError, Stripe,

@@ -1,6 +1,7 @@
 //! Requests for files at one of their servers: opening, sizes, times.
 
 use crate::{FileRecord, FileSize};
+use policy::GatheredWrite;
 use serde::{Deserialize, Serialize};
 use units::{FileId, Timestamp};
 
@@ -55,4 +56,40 @@ pub enum FileRequest {
         /// Number of the file.
         file: FileId,
     },
+    /// Asks for a lease of an open file: the right to gather writes of it. The reply is
+    /// [`crate::Reply::Lease`]. The server recalls the lease ([`crate::Message::Recall`]) before it
+    /// answers a request of another client that must see these writes.
+    Lease {
+        /// Number of the file.
+        file: FileId,
+        /// Clock of the stamps. All clients with a lease of the file have the same.
+        clock: u64,
+        /// Present time by this clock, in ns.
+        since: u64,
+    },
+    /// Writes what the client has gathered at this server. The data is the body of the message: the
+    /// bytes of the writes, one after the other.
+    WriteGathered(Box<WriteGathered>),
 }
+
+/// Request of a client with a lease to carry out gathered writes.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WriteGathered {
+    /// Number of the file.
+    pub file: FileId,
+    /// Time in ns that the stamps of `writes` are relative to.
+    pub since: u64,
+    /// Writes in the order in which they were made, at most [`GATHERED_WRITES_MAX`], each within
+    /// one block. None for a client that has written nothing, or has lost it.
+    pub writes: Vec<GatheredWrite>,
+    /// Time in ns: the client has no other write up to it.
+    pub until: u64,
+    /// True if the client returns the lease, once the writes are carried out.
+    pub returns: bool,
+}
+
+/// Maximum number of writes in one [`WriteGathered`].
+pub const GATHERED_WRITES_MAX: usize = 1 << 14;
+
+/// Maximum number of bytes of a [`WriteGathered`].
+pub const GATHERED_BYTES_MAX: u64 = 1 << 20;

@@ -44,7 +44,7 @@ pub use collective::{
 };
 pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made, Special};
 pub use fault::Fault;
-pub use file::FileRequest;
+pub use file::{FileRequest, GATHERED_BYTES_MAX, GATHERED_WRITES_MAX, WriteGathered};
 pub use frequent::{FREQUENT_BYTES_MAX, Frequent};
 pub use group::{
     AllGatherRequest, CounterChange, CounterRequest, GATHER_BYTES_MAX, GATHER_NAME_BYTES_MAX,
@@ -62,4 +62,4 @@ pub use request_id::RequestId;
 pub use server::{ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 20;
+pub const PROTOCOL_VERSION: u16 = 21;

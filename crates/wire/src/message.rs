@@ -50,6 +50,14 @@ pub enum Message {
         /// Name of the client.
         key: ClientKey,
     },
+    /// Command of a server to a client with a lease of a file: it must send all writes that it has
+    /// gathered ([`crate::WriteGathered`]).
+    Recall {
+        /// Number of the file.
+        file: FileId,
+        /// True if the client must also return the lease.
+        ends: bool,
+    },
 }
 
 /// Reply of a server.
@@ -142,6 +150,11 @@ pub enum Reply {
         entries: Vec<NodeEntry>,
         /// True if more entries follow.
         more: bool,
+    },
+    /// Answer to a request for a lease.
+    Lease {
+        /// True if the client has the lease now.
+        is_granted: bool,
     },
 }
 

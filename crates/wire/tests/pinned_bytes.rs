@@ -10,8 +10,9 @@
 //! lists behind their length, options and results behind a byte.
 
 use policy::{
-    Access, Buffering, Cooperation, Declared, Dimension, Direction, DiskOrder, Distribution, Level,
-    ListEntry, LockKind, Nested, OwnPart, Pool, Prefetch, Replacement, Stripe,
+    Access, Buffering, Cooperation, Declared, Dimension, Direction, DiskOrder, Distribution,
+    GatheredWrite, Level, ListEntry, LockKind, Nested, OwnPart, Pool, Prefetch, Replacement,
+    Stripe,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,7 +27,7 @@ use wire::{
     MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, PartRequest, Place, PlanRequest,
     PlannedBlock, PullRequest, ReadRequest, RegisterRequest, RenameManner, Reply, Request,
     RequestId, SentLine, ServerRequest, ServerStatus, Special, TransferName, UnlockRequest,
-    WriteRequest, decode_record, encode_record,
+    WriteGathered, WriteRequest, decode_record, encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.
@@ -172,6 +173,7 @@ pinned!(message: Message {
         "06 | 01 05 03 09 01";
     Message::HelloAgain { .. }, Message::HelloAgain { version: 10, key: ClientKey(300) },
         "07 | 0a ac 02";
+    Message::Recall { .. }, Message::Recall { file: FILE, ends: true }, "08 | 09 01";
 });
 
 pinned!(transfer_name: TransferName {
@@ -228,6 +230,18 @@ pinned!(request: Request {
     Request::File(FileRequest::Buffers { .. }),
         FileRequest::Buffers { file: FILE }.into(), "37 | 09";
     Request::File(FileRequest::Drop { .. }), FileRequest::Drop { file: FILE }.into(), "38 | 09";
+    Request::File(FileRequest::Lease { .. }),
+        FileRequest::Lease { file: FILE, clock: 300, since: 5 }.into(), "39 | 09 ac 02 05";
+    Request::File(FileRequest::WriteGathered(_)),
+        FileRequest::WriteGathered(Box::new(WriteGathered {
+            file: FILE,
+            since: 300,
+            writes: vec![GatheredWrite { offset: 2, length: 3, stamp: 4 }],
+            until: 301,
+            returns: true,
+        }))
+        .into(),
+        "3a | 09 ac 02 01 02 03 04 ad 02 01";
     Request::Catalogue(CatalogueRequest::Create { .. }),
         CatalogueRequest::Create { record: record(), made: MADE }.into(),
         "40 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 e8 07 02";
@@ -318,6 +332,7 @@ pinned!(reply: Reply {
         "14 | 09 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 a0 03 01 07 00 03 04";
     Reply::Nodes { .. }, Reply::Nodes { entries: vec![node_entry()], more: true },
         "15 | 01 09 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 a0 03 01 07 00 03 04 01";
+    Reply::Lease { .. }, Reply::Lease { is_granted: true }, "16 | 01";
 });
 
 pinned!(cooperation: Cooperation {

@@ -12,6 +12,7 @@ mod config;
 mod copy;
 mod disk;
 mod file_size_limit;
+mod host_clock;
 mod huge;
 mod memory;
 mod network;
@@ -26,6 +27,7 @@ pub use disk::{
     Generation, Generations, LogSummary, OBJECTS_DIRECTORY, RealDisk, STORED_LOG, begin_generation,
     complete_generation, read_log, reserve_generation,
 };
+pub use host_clock::host_time_ns;
 pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
 pub use network::BlockingConnection;
 pub use records::RECORDS_FILE;
@@ -131,6 +133,10 @@ fn fill_random(bytes: &mut [u8]) {
 impl Clock for RealWorld {
     fn now(&self) -> Instant {
         timers::now()
+    }
+
+    fn clock(&self) -> u64 {
+        host_clock::number()
     }
 
     fn timestamp(&self) -> Timestamp {

@@ -8,6 +8,9 @@ pub trait Clock: 'static {
     /// Returns the present instant. It never decreases.
     fn now(&self) -> Instant;
 
+    /// Number of this clock. Nodes whose clocks have one number read the same time.
+    fn clock(&self) -> u64;
+
     /// Returns the present time of day. It may go back when the clock is set.
     fn timestamp(&self) -> Timestamp;
 

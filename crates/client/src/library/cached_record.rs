@@ -109,6 +109,14 @@ impl CachedRecord {
         }
     }
 
+    /// Learns the size of the file from a record.
+    pub(super) fn learn(&self, record: &FileRecord) {
+        let mut known = self.lock();
+        if known.size() < record.size() {
+            *known = Arc::new(record.clone());
+        }
+    }
+
     async fn change(
         &self,
         change: impl AsyncFnOnce(&mut FileRecord) -> Result<(), Fault>,

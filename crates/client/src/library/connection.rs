@@ -2,6 +2,7 @@
 
 use super::blocking_slots::BlockingSlots;
 use super::buffer::Buffer;
+use super::gathered::GatheredFiles;
 use super::io_thread::{self, IoThread};
 use super::on_thread::OnThread;
 use super::operation::Operation;
@@ -40,6 +41,7 @@ pub(super) struct Inner {
     identity: u64,
     pub(super) servers: u32,
     pub(super) blocking: Arc<BlockingSlots>,
+    pub(super) gathered: GatheredFiles,
 }
 
 /// State of a connection on the I/O thread.
@@ -68,6 +70,7 @@ impl Drop for Inner {
         let job = Box::new(move || {
             let shared = Rc::clone(&own.get().shared);
             own.get().others.spawn(async move {
+                shared.client.settle_all().await;
                 // If this fails, the next client that opens the files finds the sizes.
                 let _ = shared.client.record_sizes().await;
                 // Memory that servers may still write is never freed, so they are told first. A
@@ -131,8 +134,18 @@ impl Connection {
         let local = pollster::block_on(connected).map_err(|_| io_thread::failed())?;
         let local = Some(local.map_err(|fault| UserError::of_fault(&what, &fault))?);
         let instance = instance.clone();
-        let inner =
-            Inner { instance, options, thread, local, pool_bytes, identity, servers, blocking };
+        let gathered = GatheredFiles::default();
+        let inner = Inner {
+            instance,
+            options,
+            thread,
+            local,
+            pool_bytes,
+            identity,
+            servers,
+            blocking,
+            gathered,
+        };
         Ok(Self(Arc::new(inner)))
     }
 

@@ -3,6 +3,7 @@
 use super::buffer::Buffer;
 use super::cached_record::CachedRecord;
 use super::connection::{Connection, Shared, beyond_all_files};
+use super::gathered::Gathered;
 use super::operation::Operation;
 use super::plain::{alone, read_plain, write_plain};
 use super::user_memory::{RawMemory, VectorOperation};
@@ -13,7 +14,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::sync::Arc;
-use units::Timestamp;
+use units::{ByteRange, Timestamp};
 use wire::{BufferStatistics, FileRecord};
 use world_real::{RealPayload, RealWorld};
 
@@ -23,6 +24,8 @@ use world_real::{RealPayload, RealWorld};
 pub struct File {
     connection: Connection,
     known: CachedRecord,
+    /// Its small writes, unless each goes to the servers at once.
+    gathered: Option<Arc<Gathered>>,
 }
 
 /// A page of a file as it was when it was asked for, mapped from its server if that is on this
@@ -43,7 +46,13 @@ impl Deref for Page {
 
 impl File {
     pub(super) fn new(connection: Connection, known: CachedRecord) -> Self {
-        Self { connection, known }
+        let gathered = connection.0.gathered.of(&known);
+        Self { connection, known, gathered: Some(gathered) }
+    }
+
+    /// Makes one whose writes go to the servers at once.
+    pub(super) fn without_gathering(connection: Connection, known: CachedRecord) -> Self {
+        Self { connection, known, gathered: None }
     }
 
     /// The connection that it was opened by.
@@ -62,7 +71,8 @@ impl File {
 
     /// Size in bytes as this connection last heard of it; [`File::size`] asks.
     pub fn bytes(&self) -> u64 {
-        self.record().bytes
+        let gathered = self.gathered.as_ref().filter(|_| self.is_usable());
+        self.record().bytes.max(gathered.map_or(0, |gathered| gathered.end()))
     }
 
     /// Size in bytes now, whoever has changed it.
@@ -136,7 +146,9 @@ impl File {
     /// # Errors
     /// Faults of the servers.
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize, UserError> {
-        if self.connection.read_blocking(&self.known.get(), into, offset)? {
+        if !self.concerns(offset, into.len())
+            && self.connection.read_blocking(&self.known.get(), into, offset)?
+        {
             return Ok(into.len());
         }
         RawMemory::read_to(into, |memory| self.start_read_memory(memory, offset))
@@ -148,10 +160,35 @@ impl File {
     /// # Errors
     /// Faults of the servers. Any part of the bytes may then have been written.
     pub fn write_at(&self, from: &[u8], offset: u64) -> Result<(), UserError> {
-        if self.connection.write_blocking(&self.known.get(), from, offset)? {
+        if self.gather(from, offset) {
+            return Ok(());
+        }
+        if !self.concerns(offset, from.len())
+            && self.connection.write_blocking(&self.known.get(), from, offset)?
+        {
             return Ok(());
         }
         RawMemory::write_from(from, |memory| self.start_write_memory(memory, offset))
+    }
+
+    /// Gathers a write. False if it must go to the servers now.
+    fn gather(&self, from: &[u8], offset: u64) -> bool {
+        let gathered = self.gathered.as_ref();
+        gathered.is_some_and(|gathered| self.connection.gather(gathered, from, offset))
+    }
+
+    /// True if a call on these bytes must come after gathered writes.
+    fn concerns(&self, offset: u64, length: usize) -> bool {
+        let range = ByteRange::checked_at(offset, length as u64);
+        match (&self.gathered, range) {
+            (Some(gathered), Some(range)) => self.is_usable() && gathered.concerns(range),
+            (None, _) | (_, None) => false,
+        }
+    }
+
+    /// False in a forked child.
+    fn is_usable(&self) -> bool {
+        self.connection.0.thread.is_of_this_process()
     }
 
     /// Reads to memory of the caller, as [`File::read_at`].

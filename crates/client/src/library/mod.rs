@@ -17,6 +17,7 @@ mod buffer;
 mod cached_record;
 mod connection;
 mod file;
+mod gathered;
 mod group;
 mod hints;
 mod io_thread;

@@ -122,7 +122,8 @@ impl Connection {
     pub fn open_node(&self, record: FileRecord) -> Result<File, UserError> {
         let what = format!("cannot open {:?}", record.name);
         let opened = self.run(|| what, async move |shared| shared.client.open_node(record).await);
-        Ok(File::new(self.clone(), CachedRecord::new(opened?)))
+        // A mount: the kernel gathers what programs write.
+        Ok(File::without_gathering(self.clone(), CachedRecord::new(opened?)))
     }
 
     /// Changes attributes of an entry.

@@ -14,6 +14,9 @@ pub struct ConnectionOptions {
     /// Host of this machine on which members of a group listen for one another, where servers
     /// listen by TCP; `None` for the one by which this machine reaches server 0.
     pub peer_host: Option<String>,
+    /// True if small writes may be gathered in the memory of the program. All others see them as if
+    /// they were at the servers, but a program that is killed loses those of its last second.
+    pub gathers_writes: bool,
 }
 
 /// Time-out of calls when nothing else is said, in seconds.
@@ -23,7 +26,7 @@ impl Default for ConnectionOptions {
     /// A pool of 64 MiB, and a time-out of 60 s.
     fn default() -> Self {
         let timeout = std::time::Duration::from_secs(TIMEOUT_SECONDS);
-        Self { pool_bytes: 64 * MIB, timeout, peer_host: None }
+        Self { pool_bytes: 64 * MIB, timeout, peer_host: None, gathers_writes: true }
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `faults.rs` | faults that a client detects itself |
 //! | `connections/` | the servers, connections to them, requests and their answers |
 //! | `files/` | files by name, and their sizes |
+//! | `gathering/` | small writes that are sent together |
 //! | `groups/` | groups: their calls, counters, locks, and messages among members |
 //! | `memory/` | memory that a client and its servers share |
 //! | `line_cache/` | the cache of a client |
@@ -13,6 +14,7 @@
 mod connections;
 mod faults;
 mod files;
+mod gathering;
 mod groups;
 mod line_cache;
 mod memory;
@@ -21,6 +23,9 @@ mod state;
 pub(crate) use connections::Outcome;
 pub(crate) use faults::unexpected;
 pub use files::NewFile;
+pub use gathering::{
+    Activity, Added, GatheredBatch, GatheredStore, PendingWrites, SmallWrites, TakenWrites,
+};
 pub use groups::{
     CollectivePlan, Group, PeerCall, PeerMesh, PeerTurn, Peers, PlannedTransfer, RangeLock,
     SharedMemory,

@@ -5,6 +5,7 @@ use super::connections::connection_table::greet;
 use super::connections::servers::Servers;
 use super::faults::server_left;
 use super::files::cached_sizes::Sizes;
+use super::gathering::Gatherings;
 use super::groups::mailbox::Mailbox;
 use super::line_cache::LineCache;
 use crate::Costs;
@@ -30,6 +31,8 @@ pub(super) struct State<W: World> {
     servers: Servers<W::Payload>,
     mailbox: Mailbox,
     sizes: Sizes,
+    /// Files of which it gathers writes.
+    gatherings: Gatherings<W::Payload>,
     /// Cache for reads and writes of this client alone.
     line_cache: RefCell<Option<Rc<LineCache<W>>>>,
     tasks: Scope<W, Infallible>,
@@ -134,6 +137,7 @@ impl<W: World> Client<W> {
             servers,
             mailbox: Mailbox::default(),
             sizes: Sizes::default(),
+            gatherings: Gatherings::default(),
             line_cache: RefCell::default(),
         });
         // The listener must not keep the client alive that owns it.
@@ -170,6 +174,31 @@ impl<W: World> Client<W> {
 
     pub(crate) fn mailbox(&self) -> &Mailbox {
         &self.0.mailbox
+    }
+
+    /// Files of which this client gathers writes.
+    pub(super) fn gatherings(&self) -> &Gatherings<W::Payload> {
+        &self.0.gatherings
+    }
+
+    /// Starts a task that ends with this client at the latest.
+    pub(super) fn spawn(&self, task: impl Future<Output = Result<(), Infallible>> + 'static) {
+        self.0.spawn(task);
+    }
+
+    /// Returns a handle that does not keep the client.
+    pub(super) fn downgrade(&self) -> WeakClient<W> {
+        WeakClient(Rc::downgrade(&self.0))
+    }
+}
+
+/// Handle that does not keep a client.
+pub(super) struct WeakClient<W: World>(Weak<State<W>>);
+
+impl<W: World> WeakClient<W> {
+    /// Returns the client if it is still there.
+    pub(super) fn upgrade(&self) -> Option<Client<W>> {
+        self.0.upgrade().map(Client)
     }
 }
 
@@ -253,6 +282,9 @@ impl<W: World> State<W> {
             }
             Ok(Message::Group(message)) => {
                 self.propagate_failure(self.mailbox.accept(from, message))
+            }
+            Ok(Message::Recall { file, ends }) if is_server() => {
+                Client(Rc::clone(self)).recalled(file, ends);
             }
             Ok(Message::CacheCommand(command)) if is_server() && self.has_line_cache() => {
                 self.cache_command(from, command, body);

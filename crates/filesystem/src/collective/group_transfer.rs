@@ -22,6 +22,8 @@ impl<W: World> PeerMesh<W> {
         // Barrier of every strategy: from here on all memory is ready. It carries the fault that a
         // member finds in its own part, so that no member begins without the others.
         let mut checked = self.check(transfer, memory);
+        let settled = self.client().settle_for(transfer.direction, transfer.file.file).await;
+        checked = settled.and(checked);
         if checked.is_ok() {
             checked = self.reach(transfer).await;
         }

@@ -32,8 +32,10 @@ impl<W: World> Server<W> {
         let _wait = self.clients().bounded_wait(from);
         if self.clients().waits_unbounded(from) {
             let silence = Duration::from_ms(silence_ms).max(SILENCE_MIN);
-            let owing = self.world().awaited_peers().into_iter().filter(|peer| *peer != from);
-            join_all(owing.map(|client| self.probe(client, silence))).await;
+            let mut owing: BTreeSet<PeerId> = self.world().awaited_peers().into_iter().collect();
+            owing.extend(self.leases().recalled_clients());
+            owing.remove(&from);
+            join_all(owing.into_iter().map(|client| self.probe(client, silence))).await;
         }
         Reply::Done
     }

@@ -8,6 +8,7 @@
 //! | `counters.rs`, `stop.rs` | what its status counts, and its end |
 //! | `requests.rs`, `answer.rs`, `faults.rs` | one request and its answer |
 //! | `liveness.rs` | pings of clients that others wait for |
+//! | `leases/` | leases of clients that gather small writes |
 //! | `groups/` | groups of clients: their calls, counters and locks |
 //! | `client_caches/` | caches at clients: copies of lines, cooperation |
 //! | `clients/` | connected clients and their sessions |
@@ -31,6 +32,7 @@ mod counters;
 pub(crate) mod faults;
 pub(crate) mod files;
 mod groups;
+mod leases;
 mod liveness;
 mod requests;
 mod service;

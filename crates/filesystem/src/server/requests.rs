@@ -44,7 +44,7 @@ impl<W: World> Server<W> {
         if request.length > SMALL_ANSWER_BYTES {
             return self.answer_large_read((from, id), request).await;
         }
-        let (payload, cost) = match caching::server::read(&self, request).await {
+        let (payload, cost) = match caching::server::read(&self, from, request).await {
             Ok(read) => read,
             Err(fault) => return rare(self.refuse((from, id), fault)).await,
         };
@@ -62,7 +62,7 @@ impl<W: World> Server<W> {
         let bytes = request.length.min(self.config().cache_bytes);
         let source = self.source_of(request.file, request.block);
         let held = self.memory().answers().take(self.world(), source, bytes).await;
-        let (payload, cost) = match caching::server::read(&self, request).await {
+        let (payload, cost) = match caching::server::read(&self, from, request).await {
             Ok(read) => read,
             Err(fault) => {
                 drop(held);

@@ -19,7 +19,9 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use tracing::debug;
 use units::{PeerId, ServerId};
-use wire::{Fault, Frequent, Message, Request, RequestId, WriteRequest};
+use wire::{
+    Fault, FileRequest, Frequent, Message, Request, RequestId, WriteGathered, WriteRequest,
+};
 use world::{Incoming, Payload, World};
 
 /// Serves until a client asks to stop or `stop_requested` ends. Everything is written back when it
@@ -38,9 +40,12 @@ pub async fn serve<W: World>(
     is_ready();
     let server = Server::new(world, config, kept_sizes, catalogue);
     let listening = std::pin::pin!(join(listen(&server), disconnect_stalled(&server)));
-    let stopped = std::pin::pin!(server.stop().until_requested());
-    let stop_requested = std::pin::pin!(stop_requested);
-    select(listening, select(stopped, stop_requested)).await;
+    let stopping = std::pin::pin!(async {
+        let stopped = std::pin::pin!(server.stop().until_requested());
+        select(stopped, std::pin::pin!(stop_requested)).await;
+        server.recall_before_end().await;
+    });
+    select(listening, stopping).await;
     finish(&server).await
 }
 
@@ -178,6 +183,24 @@ impl<W: World> Server<W> {
         }
     }
 
+    /// Starts to carry out gathered writes, if the budget permits. `bytes` is the size of their
+    /// list.
+    fn begin_gathered(
+        self: &Rc<Self>,
+        call: (PeerId, RequestId),
+        bytes: u64,
+        request: Box<WriteGathered>,
+        body: Option<W::Payload>,
+    ) -> bool {
+        let bytes = bytes + body.as_ref().map_or(0, Payload::length);
+        match self.memory().keep_gathered(bytes) {
+            Some(permit) => {
+                self.begin(call, 0, |server| server.answer_gathered(call, request, body, permit))
+            }
+            None => self.begin(call, 0, |server| server.turn_away(call)),
+        }
+    }
+
     /// Starts a request of `bytes` bytes, in the part of the server that serves it. (Numbers of
     /// 2^63 and more in a read or write request are not decoded as [`Frequent`].)
     fn begin_request(
@@ -199,6 +222,9 @@ impl<W: World> Server<W> {
             }
             Request::Collective(request) => {
                 self.begin(call, bytes, |server| server.answer_collective(call, request, body))
+            }
+            Request::File(FileRequest::WriteGathered(request)) => {
+                self.begin_gathered(call, bytes, request, body)
             }
             Request::File(request) => {
                 self.begin(call, bytes, |server| server.answer_file(call, request))
@@ -223,6 +249,7 @@ impl<W: World> Server<W> {
     pub(crate) fn forget(self: &Rc<Self>, peer: PeerId) {
         if let Some(session) = self.clients().depart(peer) {
             debug!(client = peer.0, "a client has left");
+            self.leases().leave(peer);
             let closed = self.files().close_all(session.files());
             // Ends the client's active requests.
             drop(session);

@@ -12,6 +12,7 @@ use crate::server::files::open_file::OpenFile;
 use crate::server::files::open_files::OpenFiles;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::groups::Groups;
+use crate::server::leases::Leases;
 use crate::server::stop::Stop;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::memory::TransferMemory;
@@ -38,6 +39,7 @@ pub(crate) struct Server<W: World> {
     memory: TransferMemory,
     active_transfers: ActiveTransfers,
     groups: Groups<W::Memory>,
+    leases: Leases,
     collectives: Scope<W, Infallible>,
     stop: Stop,
 }
@@ -75,6 +77,7 @@ impl<W: World> Server<W> {
             memory,
             active_transfers: ActiveTransfers::default(),
             groups: Groups::default(),
+            leases: Leases::default(),
             stop: Stop::default(),
         })
     }
@@ -149,6 +152,11 @@ impl<W: World> Server<W> {
     /// Groups of clients, and their calls.
     pub(crate) fn groups(&self) -> &Groups<W::Memory> {
         &self.groups
+    }
+
+    /// Leases of clients that gather writes.
+    pub(crate) fn leases(&self) -> &Leases {
+        &self.leases
     }
 
     /// Active collectives of groups.

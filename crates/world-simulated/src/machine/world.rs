@@ -207,6 +207,10 @@ impl<P: Kind> Clock for SimulatedWorld<P> {
         self.machine.engine.now()
     }
 
+    fn clock(&self) -> u64 {
+        0
+    }
+
     fn timestamp(&self) -> Timestamp {
         self.machine.engine.timestamp()
     }

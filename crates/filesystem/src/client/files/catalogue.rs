@@ -109,12 +109,14 @@ impl<W: World> Client<W> {
     /// size to the catalogue if it has grown. Written data stays where it is; [`Client::flush`]
     /// waits until it is on the disks.
     pub async fn close(&self, file: &FileRecord) -> Result<(), Fault> {
+        let settled = self.settle_writes(file.file, true).await;
         // A server that has ended may have restarted, and other clients may have changed the file
         // without the knowledge of this client. Then the data shows the size of the file.
         let recorded = match file.servers().any(|server| self.0.servers().has_left(server)) {
             true => Ok(()),
             false => self.record_size(file.file).await,
         };
+        let recorded = settled.and(recorded);
         let Some(known) = self.0.sizes().closed(file.file) else { return recorded };
         let close = FileRequest::Close { file: file.file, recorded: known };
         let closed = self.call_each_server(file.servers(), close).await?;
@@ -135,6 +137,7 @@ impl<W: World> Client<W> {
 
     /// Sets the time of the last change of an open file. Later changes set it again.
     pub async fn set_modified(&self, file: &FileRecord, modified: Timestamp) -> Result<(), Fault> {
+        self.settle(file.file, false).await;
         let set = FileRequest::SetModified { file: file.file, modified };
         self.call_servers(file.servers(), set).await?;
         self.record_modified(file.file, modified, true).await
@@ -330,8 +333,10 @@ impl<W: World> Client<W> {
     /// is on stable storage. Reports failures of write-behind since this client's last flush, or
     /// since it opened the file, even if other clients have got the same report.
     pub async fn flush(&self, file: &FileRecord, sync: bool) -> Result<(), Fault> {
+        let settled = self.settle_writes(file.file, false).await;
         let flush = BlockRequest::Flush(FlushRequest { file: file.file, sync });
         self.call_servers(file.servers(), flush).await?;
+        settled?;
         if sync { self.keep_owed_size(file).await } else { Ok(()) }
     }
 
@@ -343,6 +348,7 @@ impl<W: World> Client<W> {
         block: u64,
         piece_bytes: u64,
     ) -> Result<Vec<u32>, Fault> {
+        self.settle(file.file, false).await;
         let request = DigestsRequest { file: file.file, block, piece_bytes };
         match self.call(file.server_of(block), BlockRequest::Digests(request)).await? {
             Reply::Digests(digests) => Ok(digests),

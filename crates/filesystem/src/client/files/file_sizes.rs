@@ -182,6 +182,13 @@ impl<W: World> Client<W> {
         Ok(())
     }
 
+    /// Tells all servers of a file a size that they knew, and learns the present one. It is no
+    /// question: clients need not send writes that they gather.
+    pub(crate) async fn tell_size(&self, file: &mut FileRecord) -> Result<(), Fault> {
+        let size = file.size();
+        self.send_size_to_servers(file, size).await
+    }
+
     /// Sends all servers of a file a request that they answer with its size. Repeats it until all
     /// of them know the greatest answer: another client may be in the middle of a change.
     pub(crate) async fn ask_servers_for_size(

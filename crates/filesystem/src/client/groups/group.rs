@@ -168,7 +168,8 @@ impl<W: World> Group<W> {
         part: Result<OwnPart, Fault>,
         memory: &W::Memory,
     ) -> Result<u64, Fault> {
-        let part = part.and_then(|part| {
+        let settled = self.client.settle_for(call.direction, file.file).await;
+        let part = settled.and(part).and_then(|part| {
             check(&part, self.rank, file, memory.length())?;
             Ok(part)
         });

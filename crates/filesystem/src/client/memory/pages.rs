@@ -52,6 +52,7 @@ impl<W: World> Client<W> {
             let cause = format!("{:?} of {} bytes has no page {number}", file.name, file.bytes);
             return Err(Fault::BadRequest { cause });
         }
+        self.settle(file.file, false).await;
         let request = BlockRequest::Page { file: file.file, block: number };
         let answer = self.call_for_data(file.server_of(number), request).await?;
         match answer {

@@ -170,6 +170,10 @@ impl<W: World> BufferPart<'_, W> {
             let cause = format!("{length} bytes at {offset} of {name:?}, which has {bytes}");
             return Err(Fault::BadAccess { cause });
         }
+        match direction {
+            Direction::Read => pool.client.settle(file.file, false).await,
+            Direction::Write => pool.client.settle_writes(file.file, false).await?,
+        }
         let chunks = caching::client::Chunks {
             client: &pool.client,
             direction,

@@ -41,10 +41,23 @@ impl<W: World> Server<W> {
         request: BlockRequest,
     ) -> Result<Answer<W::Payload>, Fault> {
         match request {
-            BlockRequest::Pull(request) => pull(self, from, request).await,
-            BlockRequest::Page { file, block } => page(self, file, block).await,
-            BlockRequest::Flush(request) => flush(self, from, request).await,
-            BlockRequest::Digests(request) => digests(self, request).await,
+            BlockRequest::Pull(request) => {
+                // It takes room before it waits for the client, and gathered writes need room.
+                self.recall_leases(request.file, Some(from)).await;
+                pull(self, from, request).await
+            }
+            BlockRequest::Page { file, block } => {
+                self.recall_leases(file, Some(from)).await;
+                page(self, file, block).await
+            }
+            BlockRequest::Flush(request) => {
+                self.recall_leases(request.file, Some(from)).await;
+                flush(self, from, request).await
+            }
+            BlockRequest::Digests(request) => {
+                self.recall_leases(request.file, Some(from)).await;
+                digests(self, request).await
+            }
         }
     }
 }
@@ -54,8 +67,10 @@ impl<W: World> Server<W> {
 /// none otherwise, because it is paid before the disk request.
 pub(crate) async fn read<W: World>(
     server: &Rc<Server<W>>,
+    from: PeerId,
     request: ReadRequest,
 ) -> Result<(W::Payload, Duration), Fault> {
+    server.recall_leases(request.file, Some(from)).await;
     let file = server.files().get(request.file)?;
     let range = check_range(server, &file, request.block, request.offset, request.length)?;
     let cost = server.config().costs.cache_read;
@@ -99,6 +114,7 @@ pub(crate) async fn write<W: World>(
     request: WriteRequest,
     body: Option<W::Payload>,
 ) -> Result<Duration, Fault> {
+    let ordered = server.order_write(from, request.file).await;
     let file = server.files().get(request.file)?;
     let missing = || Fault::BadRequest { cause: "a write came without data".to_owned() };
     let body = body.ok_or_else(missing)?;
@@ -118,6 +134,10 @@ pub(crate) async fn write<W: World>(
         file.changed_at(server.world().timestamp());
     }
     server.counters().count_moved(length);
+    if let Some(ordered) = ordered {
+        let range = in_file(&file, request.block, run);
+        rare(server.end_ordered(request.file, range, ordered)).await;
+    }
     Ok(if is_written { cost } else { Duration::ZERO })
 }
 
@@ -205,6 +225,11 @@ async fn flush<W: World>(
     let synced = if request.sync { server.disks().sync(&file).await } else { Ok(()) };
     let reported = server.write_failures().report_to(request.file, from);
     synced.and(reported).map(|()| Reply::Done.into())
+}
+
+/// Returns the bytes of the file that a run of a block names.
+fn in_file(file: &OpenFile, block: u64, run: Run) -> ByteRange {
+    ByteRange::at(block * file.stripe.block_bytes + run.offset, run.length)
 }
 
 /// Returns the range within the block, if this server has the block and the block has the range.

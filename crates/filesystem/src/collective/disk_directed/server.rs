@@ -51,6 +51,7 @@ impl<M> DirectedCall<M> {
         server: &Rc<Server<W>>,
     ) -> Result<u64, Fault> {
         let Self { id, parameters, access, members, timeout } = self;
+        server.recall_leases(parameters.file, None).await;
         let file = server.files().get(parameters.file)?;
         file.check_access(parameters.direction, &access)?;
         let ByteRange { start, end } = access.file_extent();

@@ -46,6 +46,10 @@ impl<W: World> Client<W> {
         check_client(part.client, &part.access)?;
         let part = &part.alone();
         check(part, memory.length())?;
+        match part.direction {
+            Direction::Read => self.settle(part.file.file, false).await,
+            Direction::Write => self.settle_writes(part.file.file, false).await?,
+        }
         // No server gets the end of a transfer before its beginning.
         self.reach(|| servers_of(part)).await?;
         let region = self.expose_at_once(memory).await;

@@ -40,6 +40,7 @@ pub(crate) async fn serve<W: World>(
     from: PeerId,
     request: PartRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
+    server.recall_leases(request.file, Some(from)).await;
     let file = server.files().get(request.file)?;
     let place = server.place_in(&file)?;
     check_client(request.client, &request.access)?;

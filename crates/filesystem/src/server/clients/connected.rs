@@ -81,6 +81,11 @@ impl<W: World> Clients<W> {
         of_client.map(|(peer, _)| *peer).collect::<Vec<_>>().into_iter()
     }
 
+    /// Returns the first connection of the client with this connection.
+    pub(crate) fn first_of(&self, peer: PeerId) -> PeerId {
+        self.further.borrow().get(&peer).copied().unwrap_or(peer)
+    }
+
     /// True for a further connection of a client.
     pub(crate) fn is_further(&self, peer: PeerId) -> bool {
         self.further.borrow().contains_key(&peer)

@@ -32,6 +32,7 @@ impl<W: World> Server<W> {
         request: FileRequest,
     ) -> Result<Answer<W::Payload>, Fault> {
         use FileRequest::{Drop, KeepSize, SetModified};
+        self.recall_for(from, &request).await;
         if matches!(request, Drop { .. } | KeepSize { .. } | SetModified { .. }) {
             self.check_not_read_only()?;
         }
@@ -57,6 +58,39 @@ impl<W: World> Server<W> {
                 true => Ok(Reply::InUse.into()),
                 false => self.drop_file(file).await,
             },
+            FileRequest::Lease { file, clock, since } => self.lease(from, file, (clock, since)),
+            FileRequest::WriteGathered(_) => {
+                let cause = "gathered writes came on the way of other requests".to_owned();
+                Err(Fault::BadRequest { cause })
+            }
+        }
+    }
+
+    /// Has clients flush what they have gathered, before a request that must see it.
+    async fn recall_for(&self, from: PeerId, request: &FileRequest) {
+        if self.leases().is_empty() {
+            return;
+        }
+        match request {
+            FileRequest::Open(record) | FileRequest::Measure(record) => {
+                self.recall_leases(record.file, None).await;
+            }
+            FileRequest::OpenSizes { .. } => self.recall_all_leases(None).await,
+            FileRequest::SetModified { file, .. } => self.recall_leases(*file, Some(from)).await,
+            // A question, or a cut. A client that flushes makes the file longer first, and waits for
+            // no other.
+            FileRequest::Resize { file, size } => {
+                let known = self.files().get(*file).map(|known| known.size()).unwrap_or_default();
+                if *size == FileSize::default() || size.cuts > known.cuts {
+                    self.recall_leases(*file, None).await;
+                }
+            }
+            FileRequest::Close { .. }
+            | FileRequest::KeepSize { .. }
+            | FileRequest::Buffers { .. }
+            | FileRequest::Drop { .. }
+            | FileRequest::Lease { .. }
+            | FileRequest::WriteGathered(_) => {}
         }
     }
 
@@ -90,6 +124,7 @@ impl<W: World> Server<W> {
         recorded: FileSize,
     ) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files().get(file)?;
+        self.leases().end(file, from);
         self.kept_sizes().recorded(file, recorded);
         self.files().closing(&known, recorded);
         let session = self.clients().session(from);
@@ -120,6 +155,7 @@ impl<W: World> Server<W> {
         let known = self.files().forget(file);
         self.kept_sizes().forget(file);
         self.client_caches().files.forget(file);
+        self.leases().forget(file);
         let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
         self.active_transfers().abort_on(file, &Fault::NoSuchFile { name });
         self.active_transfers().until_aborted_ended(file).await;

@@ -97,6 +97,10 @@ mod tests {
             Instant::default()
         }
 
+        fn clock(&self) -> u64 {
+            0
+        }
+
         fn timestamp(&self) -> Timestamp {
             Timestamp::default()
         }

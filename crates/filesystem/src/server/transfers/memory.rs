@@ -25,6 +25,8 @@ pub(crate) struct TransferMemory {
     requests: Rc<RequestBudget>,
     /// Budget of data that goes with requests: of writes, and of small parts of collectives.
     writes: Rc<WriteBudget>,
+    /// Budget of gathered writes. Other data may wait for these writes, so they have their own.
+    gathered: Rc<WriteBudget>,
     /// Watchdog of transfers between all this memory, or the cache, and clients.
     watchdog: Rc<TransferWatchdog>,
 }
@@ -41,6 +43,7 @@ impl TransferMemory {
             answers: AnswerPools::new(disks, config.buffer_bytes, &watchdog),
             requests: RequestBudget::new(config.buffer_bytes.max(REQUEST_BYTES_MIN)),
             writes: Rc::new(WriteBudget::new(config.buffer_bytes)),
+            gathered: Rc::new(WriteBudget::new(config.buffer_bytes)),
             watchdog,
         }
     }
@@ -81,5 +84,10 @@ impl TransferMemory {
     /// Keeps `bytes` bytes that go with a request, if there is room for them.
     pub(crate) fn keep_written(&self, bytes: u64) -> Option<WritePermit> {
         self.writes.keep(bytes)
+    }
+
+    /// Keeps `bytes` bytes of gathered writes, if there is room for them.
+    pub(crate) fn keep_gathered(&self, bytes: u64) -> Option<WritePermit> {
+        self.gathered.keep(bytes)
     }
 }

@@ -230,6 +230,10 @@ pub(crate) mod tests {
             Instant::START
         }
 
+        fn clock(&self) -> u64 {
+            0
+        }
+
         fn timestamp(&self) -> Timestamp {
             Timestamp::default()
         }

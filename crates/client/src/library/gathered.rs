@@ -1,0 +1,200 @@
+//! Small writes that are gathered in the memory of the program
+//! ([0080](../../../../docs/decisions/0080-clients-gather-small-writes-under-leases.md)).
+//!
+//! A thread that writes a few bytes adds them to those of its process, without a message. The I/O
+//! thread sends them when there are many, when they are old, and when a server wants them.
+//!
+//! Invariants:
+//! - A call on the same bytes comes after gathered writes of them.
+//! - What was gathered is sent before its connection ends, also when the process exits.
+
+use super::cached_record::CachedRecord;
+use super::connection::{Connection, Inner};
+use filesystem::{Activity, Added, Fault, GatheredStore, PendingWrites, TakenWrites};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
+use units::{ByteRange, FileId};
+use wire::FileRecord;
+use world_real::{BlockingConnection, RealPayload, host_time_ns};
+
+/// Longest write that is gathered, in bytes.
+const GATHERED_WRITE_MAX: usize = BlockingConnection::BODY_BYTES_MAX;
+
+/// Gathered writes of one file of a connection.
+pub(super) struct Gathered {
+    known: CachedRecord,
+    pending: Mutex<PendingWrites<Vec<u8>>>,
+}
+
+/// Files of a connection that have gathered writes, or may have some.
+#[derive(Default)]
+pub(super) struct GatheredFiles(Mutex<BTreeMap<FileId, Weak<Gathered>>>);
+
+impl GatheredFiles {
+    /// Returns the gathered writes of a file, which all handles of it share.
+    pub(super) fn of(&self, known: &CachedRecord) -> Arc<Gathered> {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = known.get().file;
+        if let Some(gathered) = files.get(&file).and_then(Weak::upgrade) {
+            return gathered;
+        }
+        files.retain(|_, gathered| gathered.strong_count() > 0);
+        let (known, pending) = (known.clone(), Mutex::default());
+        let gathered = Arc::new(Gathered { known, pending });
+        files.insert(file, Arc::downgrade(&gathered));
+        gathered
+    }
+}
+
+impl Gathered {
+    fn lock(&self) -> MutexGuard<'_, PendingWrites<Vec<u8>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// End of the gathered writes that servers may not have.
+    pub(super) fn end(&self) -> u64 {
+        self.lock().end()
+    }
+
+    /// True if a call on `range` must come after gathered writes, or tell of lost ones.
+    pub(super) fn concerns(&self, range: ByteRange) -> bool {
+        self.lock().concerns(range)
+    }
+}
+
+impl Connection {
+    /// Gathers a write of a file. False if the caller must write the bytes by itself.
+    pub(super) fn gather(&self, gathered: &Arc<Gathered>, from: &[u8], offset: u64) -> bool {
+        let is_small = (1..=GATHERED_WRITE_MAX).contains(&from.len());
+        let range = ByteRange::checked_at(offset, from.len() as u64);
+        let Some(range) = range.filter(|range| is_small && range.end <= policy::BYTES_MAX) else {
+            return false;
+        };
+        // A forked child must not touch what other threads of its parent may have locked.
+        if !self.options().gathers_writes || !self.0.thread.is_of_this_process() {
+            return false;
+        }
+        let file = gathered.known.get();
+        loop {
+            let added = gathered.lock().add(&file, range, host_time_ns(), |data, part| {
+                data.extend_from_slice(&from[part.start as usize..part.end as usize]);
+            });
+            match added {
+                Added::Gathered => return true,
+                Added::HalfFull => {
+                    // It goes on by itself, while the caller gathers more.
+                    drop(self.begin_sending(file.file));
+                    return true;
+                }
+                Added::Full => {
+                    if self.begin_sending(file.file).wait().is_err() {
+                        return false;
+                    }
+                }
+                Added::Refused => return false,
+                Added::WantsLease => {
+                    if !self.begin_gathering(gathered) {
+                        gathered.lock().refused();
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin_sending(&self, file: FileId) -> super::Operation<()> {
+        let what = || "cannot send gathered writes".to_owned();
+        self.begin(what, false, async move |shared| {
+            shared.client.settle(file, false).await;
+            Ok(())
+        })
+    }
+
+    /// Asks for a lease of a file.
+    fn begin_gathering(&self, gathered: &Arc<Gathered>) -> bool {
+        settle_at_exit(self);
+        let store = Store(Arc::clone(gathered));
+        let what = || "cannot gather writes".to_owned();
+        let begun =
+            self.run(what, async move |shared| shared.client.begin_gathering(Rc::new(store)).await);
+        // The call itself meets what is wrong with a server.
+        begun.unwrap_or(false)
+    }
+}
+
+/// Gathered writes as the I/O thread sees them.
+struct Store(Arc<Gathered>);
+
+impl GatheredStore<RealPayload> for Store {
+    fn permit(&self, may_gather: bool) {
+        self.0.lock().permit(may_gather, host_time_ns());
+    }
+
+    fn take(&self) -> TakenWrites<RealPayload> {
+        self.0.lock().take(host_time_ns(), RealPayload::from)
+    }
+
+    fn flushed(&self, outcome: Result<(), Fault>) {
+        self.0.lock().flushed(outcome);
+    }
+
+    fn activity(&self) -> Activity {
+        self.0.lock().activity()
+    }
+
+    fn record(&self) -> FileRecord {
+        FileRecord::clone(&self.0.known.get())
+    }
+
+    fn learn(&self, record: &FileRecord) {
+        self.0.known.learn(record);
+    }
+
+    fn take_failure(&self) -> Option<Fault> {
+        self.0.lock().take_failure()
+    }
+}
+
+/// Connections that gather writes.
+static GATHERING: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+
+/// Has the gathered writes of a connection sent when the process exits, though the program does not
+/// close its files.
+#[allow(unsafe_code, reason = "the system has no safe call for it")]
+fn settle_at_exit(connection: &Connection) {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        // SAFETY: `settle_all` is a function of this library, which is not unloaded: it has a
+        // thread. A failure, for want of memory, leaves the process as without it.
+        let _ = unsafe { libc::atexit(settle_all) };
+    });
+    let mut connections = GATHERING.lock().unwrap_or_else(PoisonError::into_inner);
+    connections.retain(|known| known.strong_count() > 0);
+    let own = Arc::downgrade(&connection.0);
+    if !connections.iter().any(|known| known.ptr_eq(&own)) {
+        connections.push(own);
+    }
+}
+
+extern "C" fn settle_all() {
+    // A thread that exits in the middle of a call may have it locked.
+    let Ok(connections) = GATHERING.try_lock() else { return };
+    let connections: Vec<Arc<Inner>> = connections.iter().filter_map(Weak::upgrade).collect();
+    for connection in connections {
+        if !connection.thread.is_of_this_process() || connection.thread.is_here() {
+            // Its end would wait for the I/O thread.
+            std::mem::forget(connection);
+            continue;
+        }
+        let connection = Connection(connection);
+        let what = || "cannot send gathered writes".to_owned();
+        let settled = connection.begin(what, false, async move |shared| {
+            shared.client.settle_all().await;
+            Ok(())
+        });
+        // Whoever wants to know of an error closes the file.
+        let _ = settled.wait();
+        std::mem::forget(connection);
+    }
+}

@@ -1,0 +1,183 @@
+//! Sending gathered writes.
+
+use super::gatherings::Gathering;
+use super::store::{GatheredBatch, TakenWrites};
+use crate::client::faults::unexpected;
+use crate::client::state::Client;
+use futures_util::future::join_all;
+use policy::GatheredWrite;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use units::{Duration, FileId, ServerId};
+use wire::{Fault, FileRecord, FileRequest, PreparedRequest, Reply, WriteGathered};
+use world::World;
+
+/// Time after which gathered writes are sent again to a server that had no room for them. It
+/// doubles with each time.
+const PAUSE_MIN: Duration = Duration::from_ms(1);
+
+/// Longest such time.
+const PAUSE_MAX: Duration = Duration::from_ms(64);
+
+/// Maximum number of times that writes are sent again because another client has made the file
+/// shorter.
+const CUTS_MAX: u32 = 16;
+
+/// One request of a flush.
+struct Sending<P> {
+    server: ServerId,
+    request: PreparedRequest,
+    data: Option<P>,
+}
+
+impl<W: World> Client<W> {
+    /// Sends all gathered writes of a file, after those that are being sent. With `ends`, returns
+    /// the lease. With `tells_all`, servers that get no writes are told so. The work goes on if the
+    /// caller gives up.
+    pub(super) async fn begin_flush(
+        &self,
+        file: FileId,
+        gathering: &Rc<Gathering<W::Payload>>,
+        ends: bool,
+        tells_all: bool,
+    ) {
+        let gatherings = self.gatherings();
+        let has_ended = |gathering: &Rc<Gathering<W::Payload>>| {
+            gatherings.of(file).is_none_or(|known| !Rc::ptr_eq(&known, gathering))
+        };
+        let turn = || {
+            let is_free = !gathering.is_flushing.get();
+            (is_free || has_ended(gathering)).then_some(())
+        };
+        gatherings.changed.until(turn).await;
+        if has_ended(gathering) {
+            return;
+        }
+        gathering.is_flushing.set(true);
+        let (client, own) = (self.clone(), Rc::clone(gathering));
+        self.spawn(async move {
+            client.flush_gathering(file, &own, ends, tells_all).await;
+            own.is_flushing.set(false);
+            client.gatherings().changed.notify();
+            Ok(())
+        });
+        let is_done = || (!gathering.is_flushing.get()).then_some(());
+        gatherings.changed.until(is_done).await;
+    }
+
+    async fn flush_gathering(
+        &self,
+        file: FileId,
+        gathering: &Rc<Gathering<W::Payload>>,
+        ends: bool,
+        tells_all: bool,
+    ) {
+        let store = &gathering.store;
+        if ends {
+            store.permit(false);
+        }
+        let taken = store.take();
+        let mut record = store.record();
+        let outcome = self.send_taken(&mut record, taken, ends, ends || tells_all).await;
+        store.learn(&record);
+        if outcome.is_err() {
+            store.permit(false);
+            self.return_leases(file, record.servers()).await;
+            // What was gathered since is lost too: this client would go on to write to a server
+            // that does not take it.
+            drop(store.take());
+        }
+        let is_lost = outcome.is_err();
+        store.flushed(outcome);
+        if is_lost {
+            self.gatherings().failed(file, store);
+        }
+        if ends || is_lost {
+            self.gatherings().end(file, gathering);
+        }
+    }
+
+    /// Makes the file long enough, and sends each server its writes.
+    async fn send_taken(
+        &self,
+        record: &mut FileRecord,
+        taken: TakenWrites<W::Payload>,
+        returns: bool,
+        tells_all: bool,
+    ) -> Result<(), Fault> {
+        let TakenWrites { batches, until, end } = taken;
+        let mut of_servers: BTreeMap<ServerId, GatheredBatch<W::Payload>> =
+            batches.into_iter().map(|batch| (batch.server, batch)).collect();
+        let servers = record.servers().filter(|it| tells_all || of_servers.contains_key(it));
+        let servers: Vec<ServerId> = servers.collect();
+        let mut left: Vec<Sending<W::Payload>> = Vec::with_capacity(servers.len());
+        for server in servers {
+            let batch = of_servers.remove(&server);
+            left.push(sending(record.file, server, batch, until, returns));
+        }
+        for _ in 0..CUTS_MAX {
+            self.grow(record, end).await?;
+            let sent = join_all(left.iter().map(|sending| self.send_gathered(sending))).await;
+            let mut cut = Ok(());
+            let mut again = Vec::new();
+            for (sending, sent) in left.into_iter().zip(sent) {
+                match sent {
+                    Ok(()) => {}
+                    Err(fault @ Fault::PastEnd { .. }) => {
+                        cut = Err(fault);
+                        again.push(sending);
+                    }
+                    Err(fault) => return Err(fault),
+                }
+            }
+            if again.is_empty() {
+                return Ok(());
+            }
+            left = again;
+            // Another client has made the file shorter. This waits for no lease.
+            self.tell_size(record).await?;
+            if record.bytes >= end {
+                cut?;
+            }
+        }
+        let cause = "it was truncated too often by other clients".to_owned();
+        Err(Fault::BadRequest { cause })
+    }
+
+    async fn send_gathered(&self, sending: &Sending<W::Payload>) -> Result<(), Fault> {
+        let Sending { server, request, data } = sending;
+        let mut pause = PAUSE_MIN;
+        loop {
+            let called = self.call_prepared_with_data(*server, request, data.clone());
+            match called.await?.0 {
+                Reply::Done => return Ok(()),
+                Reply::NoRoom => {
+                    self.world().sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+                other => return Err(unexpected(&other)),
+            }
+        }
+    }
+}
+
+/// Makes the request of one server. Stamps are sent from the first on, since they are alike.
+fn sending<P>(
+    file: FileId,
+    server: ServerId,
+    batch: Option<GatheredBatch<P>>,
+    until: u64,
+    returns: bool,
+) -> Sending<P> {
+    let (writes, data) = match batch {
+        Some(GatheredBatch { writes, data, .. }) => (writes, Some(data)),
+        None => (Vec::new(), None),
+    };
+    let since = writes.first().map_or(until, |first| first.stamp);
+    let relative =
+        |write: GatheredWrite| GatheredWrite { stamp: write.stamp.saturating_sub(since), ..write };
+    let writes = writes.into_iter().map(relative).collect();
+    let request = WriteGathered { file, since, writes, until, returns };
+    let request = PreparedRequest::new(FileRequest::WriteGathered(Box::new(request)));
+    Sending { server, request, data }
+}

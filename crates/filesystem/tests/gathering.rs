@@ -1,0 +1,515 @@
+//! Proves: gathered writes are as visible as others. A read that begins after a write has returned
+//! gets its bytes or later ones, whoever wrote them and by whatever call, in whatever order clients
+//! flush. Sizes, collective calls and syncs count gathered writes too. A client that is killed
+//! loses only what it had gathered; one that stops delays others no longer than its time-out.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::support;
+
+use filesystem::{BufferPool, Client, Costs, Fault, Group, SmallWrites};
+use policy::{Direction, DiskOrder, OwnPart};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use support::{Cluster, Kill, Numbers, Shape, Start, for_each_seed};
+use units::{ClientId, Duration, Instant};
+use wire::{CollectiveCall, FileRecord};
+use world::payload::Bytes;
+use world::{Clock, Memory, Payloads};
+use world_simulated::SimulatedWorld;
+
+type World = SimulatedWorld<Bytes>;
+type TestClient = Client<World>;
+
+const TIMEOUT: Duration = Duration::from_ms(1_000);
+
+/// A machine whose servers give leases.
+fn some_shape(seed: u64, clients: u32) -> Shape {
+    let mut numbers = Numbers::new(seed);
+    let servers = 1 + numbers.below(3) as u32;
+    Shape {
+        servers,
+        map: support::some_map(&mut numbers, servers),
+        disks_per_server: 1 + numbers.below(2) as u32,
+        clients,
+        cache_blocks: numbers.below(6),
+        dirty_percent: numbers.pick(&[0, 50, 100]),
+        client_caches: false,
+        seed,
+        ..Shape::default()
+    }
+}
+
+/// A client with an open file.
+struct Writer {
+    client: TestClient,
+    small: SmallWrites<World>,
+    pool: BufferPool<World>,
+}
+
+impl Writer {
+    async fn new(start: &Start, name: &str) -> Self {
+        let timeout = (TIMEOUT, TIMEOUT);
+        let world = start.world.clone();
+        let client = Client::connect_watched(world, &start.servers, Costs::FREE, timeout);
+        let client = client.await.unwrap();
+        let record = client.open(name).await.unwrap();
+        let small = SmallWrites::new(&client, record);
+        let pool = BufferPool::new(&client, 1 << 16).await.unwrap();
+        Self { client, small, pool }
+    }
+
+    /// The record, with a size that reaches `end`.
+    async fn reaching(&self, end: u64) -> FileRecord {
+        let mut record = self.small.record();
+        if record.bytes < end {
+            self.client.grow(&mut record, end).await.unwrap();
+        }
+        record
+    }
+
+    /// Writes as a small call does. Returns true if the write was gathered.
+    async fn write(&self, offset: u64, bytes: &[u8]) -> Result<bool, Fault> {
+        let payload: Bytes = bytes.to_vec().into();
+        match self.small.write(offset, &payload).await? {
+            true => Ok(true),
+            false => self.write_directly(offset, bytes).await.map(|()| false),
+        }
+    }
+
+    async fn write_directly(&self, offset: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let record = self.reaching(offset + bytes.len() as u64).await;
+        let buffer = self.pool.take(bytes.len() as u64).unwrap();
+        buffer.fill(&bytes.to_vec().into());
+        buffer.transfer(Direction::Write, &record, offset).await
+    }
+
+    /// Reads what the file has of a range.
+    async fn read(&self, offset: u64, length: u64) -> Vec<u8> {
+        let mut record = self.small.record();
+        self.client.refresh(&mut record).await.unwrap();
+        let length = length.min(record.bytes.saturating_sub(offset));
+        if length == 0 {
+            return Vec::new();
+        }
+        let buffer = self.pool.take(length).unwrap();
+        buffer.transfer(Direction::Read, &record, offset).await.unwrap();
+        buffer.payload().to_vec()
+    }
+}
+
+/// One write or read of one byte.
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    begun: Instant,
+    ended: Instant,
+    /// Number of the write, or of the write whose byte was read.
+    value: u8,
+}
+
+/// What happened to each byte of a file.
+struct History {
+    writes: Vec<Vec<Access>>,
+    reads: Vec<Vec<Access>>,
+    sizes: Vec<(Instant, u64)>,
+}
+
+impl History {
+    fn new(bytes: usize) -> Self {
+        // A byte is zero before its first write.
+        let zero = Access { begun: Instant::START, ended: Instant::START, value: 0 };
+        Self { writes: vec![vec![zero]; bytes], reads: vec![Vec::new(); bytes], sizes: Vec::new() }
+    }
+
+    fn wrote(&mut self, offset: u64, length: u64, access: Access) {
+        for byte in offset..offset + length {
+            self.writes[byte as usize].push(access);
+        }
+        self.sizes.push((access.ended, offset + length));
+    }
+
+    fn read(&mut self, offset: u64, values: &[u8], begun: Instant, ended: Instant) {
+        for (byte, value) in (offset as usize..).zip(values) {
+            self.reads[byte].push(Access { begun, ended, value: *value });
+        }
+    }
+
+    /// Panics unless the size is that of all writes that have ended before `begun`.
+    fn check_size(&self, size: u64, begun: Instant) {
+        let ended = self.sizes.iter().filter(|(ended, _)| *ended < begun);
+        let least = ended.map(|(_, end)| *end).max().unwrap_or(0);
+        assert!(size >= least, "a file with {least} bytes seemed to have {size}");
+    }
+
+    /// Panics if a read got a value that was never written, was not written yet, or was replaced
+    /// before the read, or before an earlier read of a later value.
+    fn check(&self) {
+        for (byte, (writes, reads)) in self.writes.iter().zip(&self.reads).enumerate() {
+            for read in reads {
+                let source = writes.iter().find(|write| write.value == read.value);
+                let source = source.unwrap_or_else(|| panic!("byte {byte}: {read:?} of no write"));
+                assert!(source.begun <= read.ended, "byte {byte}: {read:?} came before {source:?}");
+                // Evidence that a later write took place before the read.
+                let seen = reads.iter().filter(|other| other.ended < read.begun);
+                let seen = seen.filter_map(|it| writes.iter().find(|one| one.value == it.value));
+                let done = writes.iter().filter(|write| write.ended < read.begun);
+                for later in done.chain(seen) {
+                    assert!(
+                        later.begun <= source.ended,
+                        "byte {byte}: {read:?} got {source:?} although {later:?} came after it"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Clients that write and read the same few bytes by all kinds of calls.
+#[test]
+fn gathered_writes_are_as_visible_as_others() {
+    const BYTES: u64 = 300;
+    const CLIENTS: u32 = 3;
+    let (gathered, direct) = (Cell::new(0), Cell::new(0));
+    for_each_seed("gathering", "gathered_writes_are_as_visible_as_others", 150, |seed| {
+        let cluster = Cluster::new(some_shape(seed, CLIENTS + 1));
+        cluster.run_alone(CLIENTS, |start| async move {
+            let client = start.connect().await.unwrap();
+            client.create("f", 0, start.shape.stripe()).await.unwrap();
+        });
+        let history = Rc::new(RefCell::new(History::new(BYTES as usize)));
+        let counts = Rc::new(Cell::new((0, 0)));
+        let next = Rc::new(Cell::new(0u8));
+        cluster.run(0..CLIENTS, |start| {
+            let (history, counts, next) =
+                (Rc::clone(&history), Rc::clone(&counts), Rc::clone(&next));
+            async move {
+                let writer = Writer::new(&start, "f").await;
+                let mut numbers = Numbers::new(seed * 10 + u64::from(start.rank.0));
+                // Programs that mostly write, and some that also read much.
+                let reads = numbers.pick(&[0, 1, 4]);
+                for _ in 0..80 {
+                    if numbers.below(3) == 0 {
+                        start.world.sleep(Duration::from_us(numbers.below(900))).await;
+                    }
+                    let offset = numbers.below(BYTES);
+                    let length = 1 + numbers.below((BYTES - offset).min(40));
+                    let begun = start.now();
+                    match numbers.below(12 + reads) {
+                        0 => {
+                            let mut record = writer.small.record();
+                            writer.client.refresh(&mut record).await.unwrap();
+                            history.borrow().check_size(record.bytes, begun);
+                        }
+                        1 => {
+                            let sync = numbers.below(2) == 0;
+                            let record = writer.small.record();
+                            writer.client.flush(&record, sync).await.unwrap();
+                        }
+                        2 if numbers.below(8) == 0 => {
+                            let file = writer.small.record().file;
+                            writer.client.settle_writes(file, true).await.unwrap();
+                        }
+                        kind if kind >= 11 => {
+                            let got = writer.read(offset, length).await;
+                            history.borrow_mut().read(offset, &got, begun, start.now());
+                        }
+                        kind => {
+                            if next.get() >= 250 {
+                                continue;
+                            }
+                            next.set(next.get() + 1);
+                            let value = next.get();
+                            let bytes = vec![value; length as usize];
+                            let was_gathered = match kind {
+                                3 => writer.write_directly(offset, &bytes).await.map(|()| false),
+                                _ => writer.write(offset, &bytes).await,
+                            };
+                            let (one, other) = counts.get();
+                            counts.set(match was_gathered.unwrap() {
+                                true => (one + 1, other),
+                                false => (one, other + 1),
+                            });
+                            let access = Access { begun, ended: start.now(), value };
+                            history.borrow_mut().wrote(offset, length, access);
+                        }
+                    }
+                }
+                // The client closes the file only at the end of its connection.
+                let begun = start.now();
+                let got = writer.read(0, BYTES).await;
+                history.borrow_mut().read(0, &got, begun, start.now());
+            }
+        });
+        let (all, begun) = cluster.run_alone(CLIENTS, |start| async move {
+            let writer = Writer::new(&start, "f").await;
+            let begun = start.now();
+            (writer.read(0, BYTES).await, begun)
+        });
+        history.borrow_mut().read(0, &all, begun, cluster.engine.now());
+        history.borrow().check();
+        gathered.set(gathered.get() + counts.get().0);
+        direct.set(direct.get() + counts.get().1);
+    });
+    assert!(
+        gathered.get() > direct.get() / 10 || support::only_seed().is_some(),
+        "the test must gather: {} of {} writes",
+        gathered.get(),
+        gathered.get() + direct.get()
+    );
+}
+
+/// Leases a file for a client, by as many writes as it takes, to its first byte.
+async fn lease(writer: &Writer) {
+    for _ in 0..8 {
+        if writer.write(0, &[0]).await.unwrap() {
+            return;
+        }
+    }
+    panic!("a client alone gets a lease");
+}
+
+fn plain_shape() -> Shape {
+    Shape { client_caches: false, clients: 3, ..Shape::default() }
+}
+
+fn with_file(cluster: &Cluster, bytes: u64) {
+    cluster.run_alone(2, move |start| async move {
+        let client = start.connect().await.unwrap();
+        client.create("f", bytes, start.shape.stripe()).await.unwrap();
+    });
+}
+
+/// More bytes, and more writes, than a client gathers at a time.
+#[test]
+fn more_is_written_than_is_gathered_at_a_time() {
+    for (pieces, length) in [(3_000, 1_000), (40_000, 3)] {
+        let cluster = Cluster::new(Shape { block_bytes: 1 << 20, ..plain_shape() });
+        with_file(&cluster, 0);
+        let expected: Vec<u8> = (0..pieces * length).map(|byte| (byte % 251) as u8).collect();
+        let got = cluster.run_alone(0, |start| {
+            let expected = expected.clone();
+            async move {
+                let writer = Writer::new(&start, "f").await;
+                lease(&writer).await;
+                for (offset, piece) in (0..).step_by(length).zip(expected.chunks(length)) {
+                    assert!(writer.write(offset, piece).await.unwrap(), "it has the lease");
+                }
+                let mut all = Vec::new();
+                while all.len() < expected.len() {
+                    all.extend(writer.read(all.len() as u64, 1 << 16).await);
+                }
+                all
+            }
+        });
+        support::expect_equal(&got, &expected, "what many small writes have written");
+    }
+}
+
+/// A server does not remember the order of more writes than its limit: it has the client flush that
+/// it remembers them for.
+#[test]
+fn the_order_of_writes_takes_bounded_memory() {
+    let cluster = Cluster::new(Shape { servers: 1, block_bytes: 1 << 20, ..plain_shape() });
+    with_file(&cluster, 0);
+    let turn = Rc::new(Cell::new(0));
+    cluster.run(0..2, |start| {
+        let turn = Rc::clone(&turn);
+        async move {
+            let until = async |number: u32| {
+                while turn.get() < number {
+                    start.world.sleep(Duration::from_us(100)).await;
+                }
+            };
+            let writer = Writer::new(&start, "f").await;
+            lease(&writer).await;
+            turn.set(turn.get() + 1);
+            until(2).await;
+            if start.rank.0 == 0 {
+                // Nothing flushes it but the server.
+                assert!(writer.write(100, &[1]).await.unwrap());
+                turn.set(3);
+                until(4).await;
+                assert!(writer.small.is_quiet(), "the server had it flushed");
+                assert!(writer.write(101, &[1]).await.unwrap(), "it keeps its lease");
+                turn.set(5);
+                // A client that ends loses what it has gathered.
+                until(6).await;
+                return;
+            }
+            until(3).await;
+            for number in 0..200_000u64 {
+                assert!(writer.write(100 + number, &[2]).await.unwrap());
+            }
+            assert!(start.now() < Instant::START + Duration::from_ms(400), "nothing is old yet");
+            turn.set(4);
+            until(5).await;
+            assert_eq!(writer.read(100, 2).await, [2, 1]);
+            turn.set(6);
+        }
+    });
+}
+
+/// A collective read gets what members, and clients that are no members, have gathered.
+#[test]
+fn collective_calls_see_gathered_writes() {
+    let cluster = Cluster::new(plain_shape());
+    with_file(&cluster, 600);
+    let is_written = Rc::new(Cell::new(0));
+    let got = cluster.run(0..3, |start| {
+        let is_written = Rc::clone(&is_written);
+        async move {
+            let writer = Writer::new(&start, "f").await;
+            lease(&writer).await;
+            let rank = start.rank.0;
+            let offset = u64::from(rank) * 100 + 50;
+            assert!(writer.write(offset, &[rank as u8 + 1; 90]).await.unwrap());
+            is_written.set(is_written.get() + 1);
+            while is_written.get() < 3 {
+                start.world.sleep(Duration::from_us(100)).await;
+            }
+            if rank == 2 {
+                // No member; it need not do anything for others to see its write.
+                start.world.sleep(Duration::from_ms(200)).await;
+                return Vec::new();
+            }
+            let member = Group::register(writer.client.clone(), 7, (ClientId(rank), 2), TIMEOUT);
+            let member = member.await.unwrap();
+            let memory = start.world.memory(600);
+            let direction = Direction::Read;
+            let file = writer.small.record();
+            let call = CollectiveCall {
+                direction,
+                file: file.file,
+                order: DiskOrder::Sorted,
+                sync: false,
+            };
+            let part = Ok(OwnPart::contiguous(0, 600));
+            let number = member.begin_call();
+            member.transfer(number, &file, call, part, &memory).await.unwrap();
+            memory.freeze().to_vec()
+        }
+    });
+    let mut expected = vec![0; 600];
+    for rank in 0..3usize {
+        expected[rank * 100 + 50..rank * 100 + 140].fill(rank as u8 + 1);
+    }
+    assert_eq!(got[0], expected);
+    assert_eq!(got[1], expected);
+}
+
+/// A sync by any client covers what others have gathered: it survives the crash of all servers.
+#[test]
+fn a_sync_covers_what_others_have_gathered() {
+    let cluster = Cluster::new(plain_shape());
+    with_file(&cluster, 0);
+    let is_written = Rc::new(Cell::new(false));
+    cluster.run(0..2, |start| {
+        let is_written = Rc::clone(&is_written);
+        async move {
+            let writer = Writer::new(&start, "f").await;
+            if start.rank.0 == 0 {
+                lease(&writer).await;
+                assert!(writer.write(10, &[7; 200]).await.unwrap());
+                is_written.set(true);
+                start.world.sleep(Duration::from_ms(100)).await;
+                return;
+            }
+            while !is_written.get() {
+                start.world.sleep(Duration::from_us(100)).await;
+            }
+            writer.client.flush(&writer.small.record(), true).await.unwrap();
+            let now = start.now();
+            assert!(now < Instant::START + Duration::from_ms(400), "nothing waits until {now:?}");
+        }
+    });
+    let Cluster { shape, engine, machine, .. } = &cluster;
+    let _restarted: Vec<_> = (0..shape.servers)
+        .map(|server| {
+            machine.kill(server);
+            machine.restart(server);
+            support::start_server(machine, shape, server)
+        })
+        .collect();
+    let _ = engine;
+    let got = cluster.run_alone(2, |start| async move {
+        let writer = Writer::new(&start, "f").await;
+        writer.read(0, 300).await
+    });
+    assert_eq!(got, [vec![0; 10], vec![7; 200]].concat());
+}
+
+/// A lease is returned when it is not used, and gathered writes are sent when they are old.
+#[test]
+fn gathered_writes_are_sent_in_time() {
+    let cluster = Cluster::new(plain_shape());
+    with_file(&cluster, 0);
+    let writes = cluster.run_alone(0, |start| async move {
+        let writer = Writer::new(&start, "f").await;
+        lease(&writer).await;
+        writer.write(0, &[1; 50]).await.unwrap();
+        start.world.sleep(Duration::from_ms(1_200)).await;
+        // The client is killed without another call.
+        start.world.clone()
+    });
+    let _ = writes;
+    cluster.machine.kill(cluster.shape.node_of(0));
+    let got = cluster.run_alone(2, |start| async move {
+        let writer = Writer::new(&start, "f").await;
+        let begun = start.now();
+        let got = writer.read(0, 100).await;
+        assert!(start.now().since(begun) < Duration::from_ms(100), "nobody has a lease any more");
+        got
+    });
+    assert_eq!(got, [1; 50]);
+}
+
+/// A reader waits for a client with a lease that is killed or stopped, but not for ever; what the
+/// client had gathered is lost, and all else is there.
+#[test]
+fn a_client_that_is_gone_holds_nobody_up() {
+    for stops in [false, true] {
+        let cluster = Cluster::new(plain_shape());
+        with_file(&cluster, 0);
+        let ready = Rc::new(Cell::new(0));
+        let node = cluster.shape.node_of(0);
+        let kill = Kill {
+            node,
+            after: Duration::from_us(50),
+            ready: Rc::clone(&ready),
+            ready_min: 1,
+            at: Rc::default(),
+        };
+        let programs = cluster.programs(&[0, 1], |start| {
+            let ready = Rc::clone(&ready);
+            let machine = Rc::clone(&cluster.machine);
+            async move {
+                let writer = Writer::new(&start, "f").await;
+                if start.rank.0 == 0 {
+                    lease(&writer).await;
+                    writer.write(0, &[1; 100]).await.unwrap();
+                    writer.client.settle(writer.small.record().file, false).await;
+                    writer.write(50, &[2; 100]).await.unwrap();
+                    ready.set(1);
+                    start.world.sleep(Duration::from_ms(3_600_000)).await;
+                    return Vec::new();
+                }
+                while ready.get() == 0 {
+                    start.world.sleep(Duration::from_us(10)).await;
+                }
+                if stops {
+                    machine.stop(node);
+                } else {
+                    start.world.sleep(Duration::from_us(100)).await;
+                }
+                let begun = start.now();
+                let got = writer.read(0, 200).await;
+                let waited = start.now().since(begun);
+                assert!(waited < TIMEOUT * 4, "a read waited {waited}");
+                got
+            }
+        });
+        let kill = if stops { Kill { after: Duration::from_ms(20_000), ..kill } } else { kill };
+        let got = cluster.run_on(programs, Some(kill)).remove(1);
+        assert_eq!(got.unwrap(), [1; 100], "what was flushed is there (stops: {stops})");
+    }
+}

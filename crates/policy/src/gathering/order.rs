@@ -1,0 +1,417 @@
+//! Order of gathered writes of one file at one server.
+//!
+//! Clients with a lease of a file keep small writes for a while, and then flush them. Two of them
+//! may write the same bytes and flush in the other order. So each write has a stamp, the time at
+//! which its call was made by a clock that all these clients share, and the write with the greater
+//! stamp counts.
+//!
+//! Invariants:
+//! - After all clients have flushed, each byte is that of the write with the greatest stamp.
+//! - A flush is remembered only as long as another client may still hold an older write.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::ByteRange;
+
+/// One write of a client, as it is gathered and sent.
+// Sent: pinned by wire/tests/pinned_bytes.rs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GatheredWrite {
+    /// First byte in the file.
+    pub offset: u64,
+    /// Number of bytes, at least 1.
+    pub length: u64,
+    /// Time of the call, in ns of the clock that the clients share.
+    pub stamp: u64,
+}
+
+impl GatheredWrite {
+    /// Bytes of the file. `None` if there is no byte, or no such place.
+    pub fn range(&self) -> Option<ByteRange> {
+        ByteRange::checked_at(self.offset, self.length).filter(|range| !range.is_empty())
+    }
+}
+
+/// Bytes of a flush that count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GatheredPart {
+    /// Bytes of the file.
+    pub range: ByteRange,
+    /// Place of the first of them among the bytes of the flush: those of its writes, one after the
+    /// other.
+    pub data_offset: u64,
+}
+
+/// Who may hold gathered writes of a file, and the flushes that could be older than none of them.
+/// `C` names a client.
+#[derive(Clone, Debug)]
+pub struct WriteOrder<C> {
+    /// Clients with a lease. All writes of a client up to this stamp are flushed.
+    flushed_to: BTreeMap<C, u64>,
+    flushes: Vec<Flush<C>>,
+}
+
+/// A flush that another client may have older writes for.
+#[derive(Clone, Debug)]
+struct Flush<C> {
+    client: C,
+    newest: u64,
+    /// Parts that do not overlap, in the order of the file, with their stamps.
+    parts: Vec<(ByteRange, u64)>,
+}
+
+impl<C> Default for WriteOrder<C> {
+    fn default() -> Self {
+        Self { flushed_to: BTreeMap::new(), flushes: Vec::new() }
+    }
+}
+
+impl<C: Ord + Copy> WriteOrder<C> {
+    /// Gives a client a lease. Its writes have stamps greater than `since`.
+    pub fn begin(&mut self, client: C, since: u64) {
+        self.flushed_to.insert(client, since);
+    }
+
+    /// Ends the lease of a client, which has flushed all its writes or lost them.
+    pub fn end(&mut self, client: C) {
+        self.flushed_to.remove(&client);
+        self.forget_settled();
+    }
+
+    /// Tells if a client has a lease.
+    pub fn has(&self, client: C) -> bool {
+        self.flushed_to.contains_key(&client)
+    }
+
+    /// Clients with a lease.
+    pub fn clients(&self) -> impl Iterator<Item = C> {
+        self.flushed_to.keys().copied()
+    }
+
+    /// True when no client has a lease.
+    pub fn is_empty(&self) -> bool {
+        self.flushed_to.is_empty()
+    }
+
+    /// Number of parts of flushes that are remembered.
+    pub fn remembered(&self) -> usize {
+        self.flushes.iter().map(|flush| flush.parts.len()).sum()
+    }
+
+    /// Clients whose flushes would let the order forget something, and that have flushed less than
+    /// `client`. Of two clients at most one is behind the other.
+    pub fn behind(&self, client: C) -> Vec<C> {
+        let own = self.flushed_to.get(&client).copied().unwrap_or(u64::MAX);
+        let older = self.flushed_to.iter().filter(|(_, flushed)| **flushed < own);
+        older.map(|(client, _)| *client).collect()
+    }
+
+    /// Returns the parts of a flush of a client that count, in the order of the file. They do not
+    /// overlap. The writes are in the order of their stamps; those that name no bytes are left out.
+    pub fn parts(&self, client: C, writes: &[GatheredWrite]) -> Vec<GatheredPart> {
+        let parts = newest_parts(writes);
+        let oldest = writes.iter().map(|write| write.stamp).min().unwrap_or(u64::MAX);
+        let others = self.flushes.iter().filter(|flush| flush.client != client);
+        let newer: Vec<&Flush<C>> = others.filter(|flush| flush.newest > oldest).collect();
+        let counting: Vec<Stamped> = match newer.is_empty() {
+            true => parts,
+            false => parts.iter().flat_map(|part| part.without(&newer)).collect(),
+        };
+        let counting = counting.into_iter();
+        counting
+            .map(|Stamped { range, data_offset, .. }| GatheredPart { range, data_offset })
+            .collect()
+    }
+
+    /// Notes that a write was carried out at once, at the time `stamp`: gathered ones of the same
+    /// bytes with smaller stamps do not count any more.
+    pub fn wrote(&mut self, client: C, range: ByteRange, stamp: u64) {
+        if !range.is_empty() {
+            self.flushes.push(Flush { client, newest: stamp, parts: vec![(range, stamp)] });
+            self.forget_settled();
+        }
+    }
+
+    /// Notes that the writes of a client with a lease are carried out: all those that it has made
+    /// up to the stamp `until`.
+    pub fn flushed(&mut self, client: C, writes: &[GatheredWrite], until: u64) {
+        if let Some(flushed) = self.flushed_to.get_mut(&client) {
+            *flushed = until.max(*flushed);
+        }
+        let has_others = self.flushed_to.keys().any(|other| *other != client);
+        if let Some(newest) = writes.iter().map(|write| write.stamp).max().filter(|_| has_others) {
+            let parts = newest_parts(writes).iter().map(|it| (it.range, it.stamp)).collect();
+            self.flushes.push(Flush { client, newest, parts });
+        }
+        self.forget_settled();
+    }
+
+    /// Forgets flushes that no other client can have older writes for.
+    fn forget_settled(&mut self) {
+        let flushed_to = &self.flushed_to;
+        self.flushes.retain(|flush| {
+            let mut others = flushed_to.iter().filter(|(client, _)| **client != flush.client);
+            others.any(|(_, flushed)| *flushed < flush.newest)
+        });
+    }
+}
+
+/// Part of a flush with the stamp of its write.
+#[derive(Clone, Copy)]
+struct Stamped {
+    range: ByteRange,
+    data_offset: u64,
+    stamp: u64,
+}
+
+impl Stamped {
+    /// Returns the bytes from `start` to `end`, which are some of it.
+    fn cut(&self, start: u64, end: u64) -> Self {
+        let data_offset = self.data_offset + (start - self.range.start);
+        Self { range: ByteRange::new(start, end), data_offset, ..*self }
+    }
+
+    /// Returns what is left of it where no flush has a later write.
+    fn without<C>(&self, flushes: &[&Flush<C>]) -> Vec<Self> {
+        let mut left = vec![*self];
+        for flush in flushes.iter().filter(|flush| flush.newest > self.stamp) {
+            let first = flush.parts.partition_point(|(range, _)| range.end <= self.range.start);
+            let ahead = flush.parts[first..].iter();
+            let overlapping = ahead.take_while(|(range, _)| range.start < self.range.end);
+            for (later, _) in overlapping.filter(|(_, stamp)| *stamp > self.stamp) {
+                left = left.iter().flat_map(|part| part.minus(*later)).collect();
+            }
+        }
+        left
+    }
+
+    /// Returns what is left of it outside a range, in order.
+    fn minus(&self, taken: ByteRange) -> Vec<Self> {
+        let ByteRange { start, end } = self.range;
+        if taken.end <= start || end <= taken.start {
+            return vec![*self];
+        }
+        let ends = [(start, taken.start.max(start)), (taken.end.min(end), end)];
+        let left = ends.into_iter().filter(|(start, end)| start < end);
+        left.map(|(start, end)| self.cut(start, end)).collect()
+    }
+}
+
+/// Returns the bytes of writes in the order of the file, each from the last write that has it.
+fn newest_parts(writes: &[GatheredWrite]) -> Vec<Stamped> {
+    let mut data_offset = 0u64;
+    let mut parts: Vec<Stamped> = Vec::with_capacity(writes.len());
+    for write in writes {
+        let GatheredWrite { length, stamp, .. } = *write;
+        if let Some(range) = write.range() {
+            parts.push(Stamped { range, data_offset, stamp });
+        }
+        data_offset = data_offset.saturating_add(length);
+    }
+    let ascends =
+        |parts: &[Stamped]| parts.windows(2).all(|two| two[0].range.end <= two[1].range.start);
+    if ascends(&parts) {
+        return parts;
+    }
+    // Nearly all programs write no byte twice.
+    let mut sorted = parts.clone();
+    sorted.sort_by_key(|part| part.range.start);
+    if ascends(&sorted) {
+        return sorted;
+    }
+    let mut newest: BTreeMap<u64, Stamped> = BTreeMap::new();
+    for part in parts {
+        let ByteRange { start, end } = part.range;
+        let before = newest.range(..end).rev().take_while(|(_, old)| old.range.end > start);
+        let old: Vec<Stamped> = before.map(|(_, old)| *old).collect();
+        for old in old {
+            newest.remove(&old.range.start);
+            for left in old.minus(part.range) {
+                newest.insert(left.range.start, left);
+            }
+        }
+        newest.insert(start, part);
+    }
+    newest.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: whatever two or three clients write, and in whatever order they flush, each byte is
+    //! in the end that of its last write; nothing is remembered without need.
+    use super::*;
+
+    const BYTES: usize = 4;
+
+    /// A file with clients that gather writes of it.
+    #[derive(Clone)]
+    struct Model {
+        order: WriteOrder<u8>,
+        /// Number of the write that each byte has at the server.
+        stored: [u64; BYTES],
+        /// Number of the last write of each byte.
+        last: [u64; BYTES],
+        gathered: [Vec<GatheredWrite>; 3],
+        now: u64,
+    }
+
+    impl Model {
+        fn new() -> Self {
+            let (stored, last) = ([0; BYTES], [0; BYTES]);
+            Self {
+                order: WriteOrder::default(),
+                stored,
+                last,
+                gathered: Default::default(),
+                now: 1,
+            }
+        }
+
+        fn write(&mut self, client: u8, start: usize, end: usize) {
+            if !self.order.has(client) {
+                self.order.begin(client, self.now);
+            }
+            self.now += 1;
+            self.last[start..end].fill(self.now);
+            let (offset, length) = (start as u64, (end - start) as u64);
+            let write = GatheredWrite { offset, length, stamp: self.now };
+            self.gathered[usize::from(client)].push(write);
+        }
+
+        fn flush(&mut self, client: u8) {
+            let writes = std::mem::take(&mut self.gathered[usize::from(client)]);
+            let data: Vec<u64> = writes
+                .iter()
+                .flat_map(|it| std::iter::repeat_n(it.stamp, it.length as usize))
+                .collect();
+            let parts = self.order.parts(client, &writes);
+            self.order.flushed(client, &writes, self.now);
+            let ends: Vec<_> = parts.iter().flat_map(|it| [it.range.start, it.range.end]).collect();
+            assert!(ends.is_sorted(), "parts ascend and do not overlap: {parts:?}");
+            for GatheredPart { range, data_offset } in parts {
+                for byte in range.start..range.end {
+                    let from = data_offset + (byte - range.start);
+                    self.stored[byte as usize] = data[from as usize];
+                }
+            }
+        }
+
+        /// Writes without a lease, or with one after a flush.
+        fn write_at_once(&mut self, client: u8, start: usize, end: usize) {
+            if self.order.has(client) {
+                self.flush(client);
+            }
+            self.now += 1;
+            self.last[start..end].fill(self.now);
+            self.stored[start..end].fill(self.now);
+            self.order.wrote(client, ByteRange::new(start as u64, end as u64), self.now);
+        }
+
+        fn end(&mut self, client: u8) {
+            self.flush(client);
+            self.order.end(client);
+        }
+
+        fn check(mut self) {
+            for client in [1, 0, 2] {
+                self.end(client);
+            }
+            assert_eq!(self.stored, self.last);
+            assert!(self.order.is_empty() && self.order.remembered() == 0);
+        }
+    }
+
+    /// All sequences of five steps of two clients: writes of all ranges, flushes, ends of leases.
+    #[test]
+    fn the_last_write_counts_in_all_short_sequences() {
+        const DEPTH: u32 = 5;
+        type Step = (u8, Option<(usize, usize)>, bool);
+        let ranges = [(0, 2), (1, 3), (0, 4)];
+        let mut steps: Vec<Step> = Vec::new();
+        for client in 0..2 {
+            steps.extend(ranges.map(|range| (client, Some(range), false)));
+            steps.push((client, Some((1, 2)), true));
+            steps.extend([(client, None, false), (client, None, true)]);
+        }
+        let mut models = vec![(Model::new(), DEPTH)];
+        let mut checked = 0;
+        while let Some((model, left)) = models.pop() {
+            model.clone().check();
+            checked += 1;
+            if left == 0 {
+                continue;
+            }
+            for (client, range, ends) in &steps {
+                let mut next = model.clone();
+                match (range, ends) {
+                    (Some((start, end)), false) => next.write(*client, *start, *end),
+                    (Some((start, end)), true) => next.write_at_once(*client, *start, *end),
+                    (None, false) => next.flush(*client),
+                    (None, true) => next.end(*client),
+                }
+                models.push((next, left - 1));
+            }
+        }
+        assert_eq!(checked, (0..=DEPTH).map(|depth| steps.len().pow(depth)).sum::<usize>());
+    }
+
+    /// Long random sequences of three clients, with many overlaps in one flush.
+    #[test]
+    fn the_last_write_counts_in_long_sequences() {
+        let mut random = 1u64;
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % below
+        };
+        for _ in 0..500 {
+            let mut model = Model::new();
+            for _ in 0..60 {
+                let client = next(3) as u8;
+                match next(8) {
+                    0 => model.flush(client),
+                    1 => model.end(client),
+                    _ => {
+                        let start = next(BYTES as u64) as usize;
+                        let end = start + 1 + next((BYTES - start) as u64) as usize;
+                        match next(5) {
+                            0 => model.write_at_once(client, start, end),
+                            _ => model.write(client, start, end),
+                        }
+                    }
+                }
+            }
+            model.check();
+        }
+    }
+
+    #[test]
+    fn only_what_an_older_write_may_meet_is_remembered() {
+        let write = |offset, stamp| GatheredWrite { offset, length: 1, stamp };
+        let mut order = WriteOrder::default();
+        order.begin('a', 0);
+        order.flushed('a', &[write(0, 1)], 1);
+        assert_eq!(order.remembered(), 0, "no other client has a lease");
+        order.begin('b', 1);
+        order.flushed('a', &[write(0, 2), write(7, 3)], 3);
+        assert_eq!((order.remembered(), order.behind('a')), (2, vec!['b']));
+        assert_eq!(order.behind('b'), []);
+        order.flushed('b', &[], 3);
+        assert_eq!(order.remembered(), 0, "b has no older write");
+        order.flushed('b', &[write(3, 9)], 9);
+        order.end('a');
+        assert_eq!(order.remembered(), 0);
+    }
+
+    #[test]
+    fn writes_that_name_no_bytes_are_left_out() {
+        let mut order = WriteOrder::default();
+        order.begin(1, 0);
+        let write = |offset, length| GatheredWrite { offset, length, stamp: 1 };
+        let writes = [write(u64::MAX, 2), write(5, 0), write(0, u64::MAX), write(0, u64::MAX)];
+        // They do not make it panic either.
+        order.parts(1, &writes);
+        order.flushed(1, &writes, 1);
+        let parts = order.parts(1, &[write(5, 0), write(6, 2)]);
+        assert_eq!(parts, [GatheredPart { range: ByteRange::new(6, 8), data_offset: 0 }]);
+    }
+}
