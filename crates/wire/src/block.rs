@@ -22,6 +22,20 @@ pub enum BlockRequest {
     Flush(FlushRequest),
     /// Asks for digests of a block, to compare them with the data that was written.
     Digests(DigestsRequest),
+    /// Reads a whole block as [`BlockRequest::Page`]. If the reply is a
+    /// [`crate::Reply::Lease`] that is granted, the sender may read from the page again until it
+    /// gets a [`crate::Message::RecallPages`].
+    PageToKeep {
+        /// Number of the file, which must be open.
+        file: FileId,
+        /// Number of the block in the file.
+        block: u64,
+    },
+    /// Tells that the sender keeps no page of a file any more.
+    DroppedPages {
+        /// Number of the file.
+        file: FileId,
+    },
 }
 
 /// Caching: request for bytes of one block.

@@ -58,6 +58,12 @@ pub enum Message {
         /// True if the client must also return the lease.
         ends: bool,
     },
+    /// Command of a server to a client that may keep pages of a file: it must drop them, and say so
+    /// ([`crate::BlockRequest::DroppedPages`]).
+    RecallPages {
+        /// Number of the file.
+        file: FileId,
+    },
 }
 
 /// Reply of a server.

@@ -174,6 +174,7 @@ pinned!(message: Message {
     Message::HelloAgain { .. }, Message::HelloAgain { version: 10, key: ClientKey(300) },
         "07 | 0a ac 02";
     Message::Recall { .. }, Message::Recall { file: FILE, ends: true }, "08 | 09 01";
+    Message::RecallPages { .. }, Message::RecallPages { file: FILE }, "09 | 09";
 });
 
 pinned!(transfer_name: TransferName {
@@ -197,6 +198,10 @@ pinned!(request: Request {
     Request::Block(BlockRequest::Digests(_)),
         BlockRequest::Digests(DigestsRequest { file: FILE, block: 1, piece_bytes: 64 }).into(),
         "13 | 09 01 40";
+    Request::Block(BlockRequest::PageToKeep { .. }),
+        BlockRequest::PageToKeep { file: FILE, block: 1 }.into(), "14 | 09 01";
+    Request::Block(BlockRequest::DroppedPages { .. }),
+        BlockRequest::DroppedPages { file: FILE }.into(), "15 | 09";
     Request::Collective(CollectiveRequest::Join(_)),
         CollectiveRequest::Join(Box::new(join())).into(),
         "20 | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02";

@@ -2,11 +2,11 @@
 
 use super::blocking_slots::BlockingSlots;
 use super::buffer::Buffer;
-use super::gathered::GatheredFiles;
 use super::io_thread::{self, IoThread};
 use super::on_thread::OnThread;
 use super::operation::Operation;
 use super::options::ConnectionOptions;
+use super::small_calls::FilesOfSmallCalls;
 use crate::instance::{Instance, ServerEntry};
 use crate::session::connect_from;
 use filesystem::{BufferPool, Client, Fault};
@@ -41,7 +41,7 @@ pub(super) struct Inner {
     identity: u64,
     pub(super) servers: u32,
     pub(super) blocking: Arc<BlockingSlots>,
-    pub(super) gathered: GatheredFiles,
+    pub(super) small_calls: FilesOfSmallCalls,
 }
 
 /// State of a connection on the I/O thread.
@@ -134,7 +134,7 @@ impl Connection {
         let local = pollster::block_on(connected).map_err(|_| io_thread::failed())?;
         let local = Some(local.map_err(|fault| UserError::of_fault(&what, &fault))?);
         let instance = instance.clone();
-        let gathered = GatheredFiles::default();
+        let small_calls = FilesOfSmallCalls::default();
         let inner = Inner {
             instance,
             options,
@@ -144,7 +144,7 @@ impl Connection {
             identity,
             servers,
             blocking,
-            gathered,
+            small_calls,
         };
         Ok(Self(Arc::new(inner)))
     }

@@ -3,9 +3,9 @@
 use super::buffer::Buffer;
 use super::cached_record::CachedRecord;
 use super::connection::{Connection, Shared, beyond_all_files};
-use super::gathered::Gathered;
 use super::operation::Operation;
 use super::plain::{alone, read_plain, write_plain};
+use super::small_calls::SmallCalls;
 use super::user_memory::{RawMemory, VectorOperation};
 use filesystem::{CollectivePlan, Fault};
 use interface::UserError;
@@ -22,10 +22,11 @@ use world_real::{RealPayload, RealWorld};
 /// often as the connection has opened it, or when the connection ends.
 #[derive(Clone)]
 pub struct File {
+    /// Its small calls, unless each goes to the servers at once. Dropped before the connection, since
+    /// servers have lent the pages.
+    small: Option<Arc<SmallCalls>>,
     connection: Connection,
     known: CachedRecord,
-    /// Its small writes, unless each goes to the servers at once.
-    gathered: Option<Arc<Gathered>>,
 }
 
 /// A page of a file as it was when it was asked for, mapped from its server if that is on this
@@ -46,13 +47,13 @@ impl Deref for Page {
 
 impl File {
     pub(super) fn new(connection: Connection, known: CachedRecord) -> Self {
-        let gathered = connection.0.gathered.of(&known);
-        Self { connection, known, gathered: Some(gathered) }
+        let small = connection.0.small_calls.of(&known);
+        Self { connection, known, small: Some(small) }
     }
 
-    /// Makes one whose writes go to the servers at once.
-    pub(super) fn without_gathering(connection: Connection, known: CachedRecord) -> Self {
-        Self { connection, known, gathered: None }
+    /// Makes one whose calls all go to the servers.
+    pub(super) fn without_small_calls(connection: Connection, known: CachedRecord) -> Self {
+        Self { connection, known, small: None }
     }
 
     /// The connection that it was opened by.
@@ -71,8 +72,8 @@ impl File {
 
     /// Size in bytes as this connection last heard of it; [`File::size`] asks.
     pub fn bytes(&self) -> u64 {
-        let gathered = self.gathered.as_ref().filter(|_| self.is_usable());
-        self.record().bytes.max(gathered.map_or(0, |gathered| gathered.end()))
+        let small = self.small.as_ref().filter(|_| self.is_usable());
+        self.record().bytes.max(small.map_or(0, |small| small.end()))
     }
 
     /// Size in bytes now, whoever has changed it.
@@ -146,10 +147,15 @@ impl File {
     /// # Errors
     /// Faults of the servers.
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize, UserError> {
-        if !self.concerns(offset, into.len())
-            && self.connection.read_blocking(&self.known.get(), into, offset)?
-        {
-            return Ok(into.len());
+        if !self.concerns(offset, into.len()) {
+            if let Some(small) = &self.small
+                && self.connection.read_kept(small, into, offset)
+            {
+                return Ok(into.len());
+            }
+            if self.connection.read_blocking(&self.known.get(), into, offset)? {
+                return Ok(into.len());
+            }
         }
         RawMemory::read_to(into, |memory| self.start_read_memory(memory, offset))
     }
@@ -173,15 +179,15 @@ impl File {
 
     /// Gathers a write. False if it must go to the servers now.
     fn gather(&self, from: &[u8], offset: u64) -> bool {
-        let gathered = self.gathered.as_ref();
-        gathered.is_some_and(|gathered| self.connection.gather(gathered, from, offset))
+        let small = self.small.as_ref();
+        small.is_some_and(|small| self.connection.gather(small, from, offset))
     }
 
     /// True if a call on these bytes must come after gathered writes.
     fn concerns(&self, offset: u64, length: usize) -> bool {
         let range = ByteRange::checked_at(offset, length as u64);
-        match (&self.gathered, range) {
-            (Some(gathered), Some(range)) => self.is_usable() && gathered.concerns(range),
+        match (&self.small, range) {
+            (Some(small), Some(range)) => self.is_usable() && small.concerns(range),
             (None, _) | (_, None) => false,
         }
     }

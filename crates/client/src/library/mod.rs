@@ -17,7 +17,6 @@ mod buffer;
 mod cached_record;
 mod connection;
 mod file;
-mod gathered;
 mod group;
 mod hints;
 mod io_thread;
@@ -29,6 +28,7 @@ mod options;
 mod peers;
 mod plain;
 mod range_lock;
+mod small_calls;
 mod user_memory;
 
 pub use blocking::BLOCKING_BYTES_MAX;

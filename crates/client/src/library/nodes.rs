@@ -123,7 +123,7 @@ impl Connection {
         let what = format!("cannot open {:?}", record.name);
         let opened = self.run(|| what, async move |shared| shared.client.open_node(record).await);
         // A mount: the kernel gathers what programs write.
-        Ok(File::without_gathering(self.clone(), CachedRecord::new(opened?)))
+        Ok(File::without_small_calls(self.clone(), CachedRecord::new(opened?)))
     }
 
     /// Changes attributes of an entry.

@@ -6,7 +6,7 @@
 //! | `faults.rs` | faults that a client detects itself |
 //! | `connections/` | the servers, connections to them, requests and their answers |
 //! | `files/` | files by name, and their sizes |
-//! | `gathering/` | small writes that are sent together |
+//! | `gathering/` | small calls: writes that are sent together, pages to read from |
 //! | `groups/` | groups: their calls, counters, locks, and messages among members |
 //! | `memory/` | memory that a client and its servers share |
 //! | `line_cache/` | the cache of a client |
@@ -24,7 +24,8 @@ pub(crate) use connections::Outcome;
 pub(crate) use faults::unexpected;
 pub use files::NewFile;
 pub use gathering::{
-    Activity, Added, GatheredBatch, GatheredStore, PendingWrites, SmallWrites, TakenWrites,
+    Activity, Added, GatheredBatch, GatheredStore, Kept, KeptPages, KeptStore, PendingWrites,
+    SmallCalls, TakenWrites,
 };
 pub use groups::{
     CollectivePlan, Group, PeerCall, PeerMesh, PeerTurn, Peers, PlannedTransfer, RangeLock,

@@ -5,7 +5,7 @@ use super::connections::connection_table::greet;
 use super::connections::servers::Servers;
 use super::faults::server_left;
 use super::files::cached_sizes::Sizes;
-use super::gathering::Gatherings;
+use super::gathering::{Gatherings, KeptFiles};
 use super::groups::mailbox::Mailbox;
 use super::line_cache::LineCache;
 use crate::Costs;
@@ -33,6 +33,8 @@ pub(super) struct State<W: World> {
     sizes: Sizes,
     /// Files of which it gathers writes.
     gatherings: Gatherings<W::Payload>,
+    /// Files of which it keeps pages.
+    kept_files: KeptFiles,
     /// Cache for reads and writes of this client alone.
     line_cache: RefCell<Option<Rc<LineCache<W>>>>,
     tasks: Scope<W, Infallible>,
@@ -138,6 +140,7 @@ impl<W: World> Client<W> {
             mailbox: Mailbox::default(),
             sizes: Sizes::default(),
             gatherings: Gatherings::default(),
+            kept_files: KeptFiles::default(),
             line_cache: RefCell::default(),
         });
         // The listener must not keep the client alive that owns it.
@@ -179,6 +182,11 @@ impl<W: World> Client<W> {
     /// Files of which this client gathers writes.
     pub(super) fn gatherings(&self) -> &Gatherings<W::Payload> {
         &self.0.gatherings
+    }
+
+    /// Files of which this client keeps pages.
+    pub(super) fn kept_files(&self) -> &KeptFiles {
+        &self.0.kept_files
     }
 
     /// Starts a task that ends with this client at the latest.
@@ -285,6 +293,11 @@ impl<W: World> State<W> {
             }
             Ok(Message::Recall { file, ends }) if is_server() => {
                 Client(Rc::clone(self)).recalled(file, ends);
+            }
+            Ok(Message::RecallPages { file })
+                if let Some(server) = self.servers.number_of(from) =>
+            {
+                Client(Rc::clone(self)).pages_recalled(file, server);
             }
             Ok(Message::CacheCommand(command)) if is_server() && self.has_line_cache() => {
                 self.cache_command(from, command, body);

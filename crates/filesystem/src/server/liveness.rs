@@ -34,6 +34,7 @@ impl<W: World> Server<W> {
             let silence = Duration::from_ms(silence_ms).max(SILENCE_MIN);
             let mut owing: BTreeSet<PeerId> = self.world().awaited_peers().into_iter().collect();
             owing.extend(self.leases().recalled_clients());
+            owing.extend(self.readers().recalled_clients());
             owing.remove(&from);
             join_all(owing.into_iter().map(|client| self.probe(client, silence))).await;
         }

@@ -250,6 +250,7 @@ impl<W: World> Server<W> {
         if let Some(session) = self.clients().depart(peer) {
             debug!(client = peer.0, "a client has left");
             self.leases().leave(peer);
+            self.readers().leave(peer);
             let closed = self.files().close_all(session.files());
             // Ends the client's active requests.
             drop(session);

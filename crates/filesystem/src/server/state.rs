@@ -12,7 +12,7 @@ use crate::server::files::open_file::OpenFile;
 use crate::server::files::open_files::OpenFiles;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::groups::Groups;
-use crate::server::leases::Leases;
+use crate::server::leases::{Leases, Readers};
 use crate::server::stop::Stop;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::memory::TransferMemory;
@@ -40,6 +40,7 @@ pub(crate) struct Server<W: World> {
     active_transfers: ActiveTransfers,
     groups: Groups<W::Memory>,
     leases: Leases,
+    readers: Readers,
     collectives: Scope<W, Infallible>,
     stop: Stop,
 }
@@ -78,6 +79,7 @@ impl<W: World> Server<W> {
             active_transfers: ActiveTransfers::default(),
             groups: Groups::default(),
             leases: Leases::default(),
+            readers: Readers::default(),
             stop: Stop::default(),
         })
     }
@@ -159,6 +161,11 @@ impl<W: World> Server<W> {
         &self.leases
     }
 
+    /// Clients that keep pages.
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.readers
+    }
+
     /// Active collectives of groups.
     pub(crate) fn collectives(&self) -> &Scope<W, Infallible> {
         &self.collectives
@@ -210,6 +217,7 @@ impl<W: World> Server<W> {
             }
             false => None,
         };
+        file.changes.update(|changes| changes + 1);
         Ok(FileChange { world: &self.world, file: Rc::clone(file), _uncached: uncached })
     }
 
@@ -247,6 +255,7 @@ pub(crate) struct FileChange<'a, W: World> {
 
 impl<W: World> Drop for FileChange<'_, W> {
     fn drop(&mut self) {
+        self.file.changes.update(|changes| changes - 1);
         self.file.changed_at(self.world.timestamp());
     }
 }

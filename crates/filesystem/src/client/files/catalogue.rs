@@ -110,6 +110,7 @@ impl<W: World> Client<W> {
     /// waits until it is on the disks.
     pub async fn close(&self, file: &FileRecord) -> Result<(), Fault> {
         let settled = self.settle_writes(file.file, true).await;
+        self.forget_kept(file.file);
         // A server that has ended may have restarted, and other clients may have changed the file
         // without the knowledge of this client. Then the data shows the size of the file.
         let recorded = match file.servers().any(|server| self.0.servers().has_left(server)) {

@@ -35,6 +35,18 @@ pub struct Activity {
     pub latest: u64,
 }
 
+/// Place where the pages of one file are kept. None of these calls waits.
+pub trait KeptStore {
+    /// Drops all pages: nobody reads from them any more when this returns.
+    fn drop_pages(&self);
+
+    /// Time of the last read, in ns of the clock of the client's world.
+    fn used_at(&self) -> u64;
+
+    /// Number that handles of the same place have in common, and no others.
+    fn identity(&self) -> usize;
+}
+
 /// Place where the writes of one file are gathered: a part of a program's memory that its threads
 /// share, or of a simulated client. None of these calls waits.
 pub trait GatheredStore<P> {

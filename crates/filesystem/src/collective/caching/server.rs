@@ -23,14 +23,16 @@ impl<W: World> Server<W> {
         request: BlockRequest,
     ) -> Result<(), Infallible> {
         let large = match request {
-            BlockRequest::Page { file, block } => {
+            BlockRequest::Page { file, block } | BlockRequest::PageToKeep { file, block } => {
                 let file = self.files().get(file).ok();
                 file.map(|it| (self.source_of(it.file, block), it.block_length(block)))
             }
             BlockRequest::Digests(DigestsRequest { file, block, .. }) => {
                 Some((self.source_of(file, block), LARGE_ANSWER_BYTES))
             }
-            BlockRequest::Pull(_) | BlockRequest::Flush(_) => None,
+            BlockRequest::Pull(_) | BlockRequest::Flush(_) | BlockRequest::DroppedPages { .. } => {
+                None
+            }
         };
         self.answer(call, large, rare(self.serve_block(call.0, request))).await
     }
@@ -44,11 +46,21 @@ impl<W: World> Server<W> {
             BlockRequest::Pull(request) => {
                 // It takes room before it waits for the client, and gathered writes need room.
                 self.recall_leases(request.file, Some(from)).await;
+                self.exclude_readers(request.file, None).await;
                 pull(self, from, request).await
             }
             BlockRequest::Page { file, block } => {
                 self.recall_leases(file, Some(from)).await;
                 page(self, file, block).await
+            }
+            BlockRequest::PageToKeep { file, block } => {
+                self.recall_leases(file, Some(from)).await;
+                let open = self.files().get(file)?;
+                self.page_to_keep(from, &open, page(self, file, block)).await
+            }
+            BlockRequest::DroppedPages { file } => {
+                self.readers().end(file, self.clients().first_of(from));
+                Ok(Reply::Done.into())
             }
             BlockRequest::Flush(request) => {
                 self.recall_leases(request.file, Some(from)).await;

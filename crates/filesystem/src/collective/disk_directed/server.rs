@@ -52,6 +52,9 @@ impl<M> DirectedCall<M> {
     ) -> Result<u64, Fault> {
         let Self { id, parameters, access, members, timeout } = self;
         server.recall_leases(parameters.file, None).await;
+        if parameters.direction == Direction::Write {
+            server.exclude_readers(parameters.file, None).await;
+        }
         let file = server.files().get(parameters.file)?;
         file.check_access(parameters.direction, &access)?;
         let ByteRange { start, end } = access.file_extent();

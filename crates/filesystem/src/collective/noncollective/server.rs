@@ -41,6 +41,9 @@ pub(crate) async fn serve<W: World>(
     request: PartRequest,
 ) -> Result<Answer<W::Payload>, Fault> {
     server.recall_leases(request.file, Some(from)).await;
+    if request.direction == Direction::Write {
+        server.exclude_readers(request.file, None).await;
+    }
     let file = server.files().get(request.file)?;
     let place = server.place_in(&file)?;
     check_client(request.client, &request.access)?;

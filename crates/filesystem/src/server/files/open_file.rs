@@ -36,6 +36,8 @@ pub(crate) struct OpenFile {
     /// True when the disks hold nothing that was once beyond its end.
     pub(crate) tail_is_clean: Cell<bool>,
     is_changing: Cell<bool>,
+    /// Number of changes that are being made.
+    pub(crate) changes: Cell<u32>,
     changed: Signal,
 }
 
@@ -62,6 +64,7 @@ impl OpenFile {
             is_measured: Cell::new(false),
             tail_is_clean: Cell::new(true),
             is_changing: Cell::new(false),
+            changes: Cell::new(0),
             changed: Signal::default(),
         }
     }

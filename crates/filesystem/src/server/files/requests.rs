@@ -32,7 +32,7 @@ impl<W: World> Server<W> {
         request: FileRequest,
     ) -> Result<Answer<W::Payload>, Fault> {
         use FileRequest::{Drop, KeepSize, SetModified};
-        self.recall_for(from, &request).await;
+        rare(self.recall_for(from, &request)).await;
         if matches!(request, Drop { .. } | KeepSize { .. } | SetModified { .. }) {
             self.check_not_read_only()?;
         }
@@ -58,7 +58,9 @@ impl<W: World> Server<W> {
                 true => Ok(Reply::InUse.into()),
                 false => self.drop_file(file).await,
             },
-            FileRequest::Lease { file, clock, since } => self.lease(from, file, (clock, since)),
+            FileRequest::Lease { file, clock, since } => {
+                self.lease(from, file, (clock, since)).await
+            }
             FileRequest::WriteGathered(_) => {
                 let cause = "gathered writes came on the way of other requests".to_owned();
                 Err(Fault::BadRequest { cause })
@@ -68,9 +70,6 @@ impl<W: World> Server<W> {
 
     /// Has clients flush what they have gathered, before a request that must see it.
     async fn recall_for(&self, from: PeerId, request: &FileRequest) {
-        if self.leases().is_empty() {
-            return;
-        }
         match request {
             FileRequest::Open(record) | FileRequest::Measure(record) => {
                 self.recall_leases(record.file, None).await;
@@ -83,6 +82,9 @@ impl<W: World> Server<W> {
                 let known = self.files().get(*file).map(|known| known.size()).unwrap_or_default();
                 if *size == FileSize::default() || size.cuts > known.cuts {
                     self.recall_leases(*file, None).await;
+                }
+                if size.cuts > known.cuts {
+                    self.exclude_readers(*file, None).await;
                 }
             }
             FileRequest::Close { .. }
@@ -125,6 +127,7 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files().get(file)?;
         self.leases().end(file, from);
+        self.readers().end(file, from);
         self.kept_sizes().recorded(file, recorded);
         self.files().closing(&known, recorded);
         let session = self.clients().session(from);

@@ -85,6 +85,13 @@ impl Leases {
         true
     }
 
+    /// True if a client other than this one has a lease of a file.
+    pub(super) fn has_others(&self, file: FileId, client: PeerId) -> bool {
+        let files = self.files.borrow();
+        let leases = files.get(&file);
+        leases.is_some_and(|leases| leases.grants.keys().any(|other| *other != client))
+    }
+
     /// Ends the lease of a client that has closed a file, if it has one.
     pub(crate) fn end(&self, file: FileId, client: PeerId) {
         let mut files = self.files.borrow_mut();

@@ -7,6 +7,8 @@
 //! - Carrying out gathered writes never waits for a lease of a client that waits for it.
 
 mod file_leases;
+mod readers;
 mod requests;
 
 pub(crate) use file_leases::Leases;
+pub(crate) use readers::Readers;

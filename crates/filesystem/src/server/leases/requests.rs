@@ -32,13 +32,16 @@ pub(crate) struct OrderedWrite<'a> {
 }
 
 impl<W: World> Server<W> {
-    /// Puts a write that is not gathered in order with those that are. Recalls all leases where
-    /// that is impossible. `None` if there is nothing to order then.
+    /// Puts a write that is not gathered in order with those that are, and waits until no client
+    /// keeps pages of the file. Recalls all leases where there is no order. `None` if there is
+    /// nothing to order then. The caller must begin the write at once.
     pub(crate) async fn order_write(&self, from: PeerId, file: FileId) -> Option<OrderedWrite<'_>> {
-        match self.leases().is_empty() {
+        let ordered = match self.leases().is_empty() {
             true => None,
             false => rare(self.order_write_with(from, file)).await,
-        }
+        };
+        self.exclude_readers(file, None).await;
+        ordered
     }
 
     async fn order_write_with(&self, from: PeerId, file: FileId) -> Option<OrderedWrite<'_>> {
@@ -66,7 +69,7 @@ impl<W: World> Server<W> {
     }
 
     /// Gives a client a lease of a file.
-    pub(crate) fn lease(
+    pub(crate) async fn lease(
         &self,
         from: PeerId,
         file: FileId,
@@ -76,6 +79,9 @@ impl<W: World> Server<W> {
         let file = self.files().get(file)?.file;
         // A client with a cache of its own sees writes by messages about lines.
         let may_have = !self.config().client_caches;
+        if may_have {
+            self.exclude_readers(file, Some(from)).await;
+        }
         let is_granted = may_have && self.leases().grant(file, from, clock, since);
         Ok(Reply::Lease { is_granted }.into())
     }
@@ -107,7 +113,7 @@ impl<W: World> Server<W> {
     }
 
     /// Sends clients a message, although whoever wants it may give up.
-    fn tell(&self, clients: Vec<PeerId>, message: Message) {
+    pub(super) fn tell(&self, clients: Vec<PeerId>, message: Message) {
         if clients.is_empty() {
             return;
         }

@@ -1,7 +1,8 @@
-//! Small writes of a client whose program runs on its node.
+//! Small calls of a client whose program runs on its node.
 
+use super::kept::{Kept, KeptPages};
 use super::pending::{Added, PendingWrites};
-use super::store::{Activity, GatheredStore, TakenWrites};
+use super::store::{Activity, GatheredStore, KeptStore, TakenWrites};
 use crate::client::state::Client;
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -10,8 +11,12 @@ use units::{ByteRange, Run};
 use wire::{Fault, FileRecord};
 use world::{Memory, Payload, Scope, World};
 
-/// Small writes of one open file, which are gathered where the servers permit it.
-pub struct SmallWrites<W: World> {
+/// Maximum number of pages that are fetched for one read, and once more to read from them.
+const FETCHES_MAX: u32 = 3;
+
+/// Small writes and reads of one open file. Writes are gathered, and pages kept to read from them,
+/// where the servers permit it.
+pub struct SmallCalls<W: World> {
     client: Client<W>,
     store: Rc<Store<W>>,
     sending: Scope<W, Infallible>,
@@ -21,14 +26,17 @@ struct Store<W: World> {
     world: W,
     record: RefCell<FileRecord>,
     pending: RefCell<PendingWrites<Vec<W::Payload>>>,
+    kept: RefCell<KeptPages<W::Payload>>,
 }
 
-impl<W: World> SmallWrites<W> {
+impl<W: World> SmallCalls<W> {
     /// Makes none yet of an open file.
     pub fn new(client: &Client<W>, record: FileRecord) -> Self {
-        let (world, pending) = (client.world().clone(), RefCell::default());
+        let world = client.world().clone();
         let sending = Scope::new(world.clone());
-        let store = Rc::new(Store { world, record: RefCell::new(record), pending });
+        let (record, pending, kept) =
+            (RefCell::new(record), RefCell::default(), RefCell::default());
+        let store = Rc::new(Store { world, record, pending, kept });
         Self { client: client.clone(), store, sending }
     }
 
@@ -76,15 +84,81 @@ impl<W: World> SmallWrites<W> {
     }
 }
 
+impl<W: World> SmallCalls<W> {
+    /// Reads bytes from kept pages, if they are there or it is time to fetch them. `None` if the
+    /// caller must read them by itself.
+    ///
+    /// # Errors
+    /// Faults of the servers.
+    pub async fn read(&self, offset: u64, length: u64) -> Result<Option<W::Payload>, Fault> {
+        let range = ByteRange::checked_at(offset, length).filter(|range| !range.is_empty());
+        let Some(range) = range else { return Ok(None) };
+        let record = self.store.record.borrow().clone();
+        for _ in 0..FETCHES_MAX {
+            if self.store.pending.borrow().concerns(range) {
+                self.client.settle(record.file, false).await;
+                return Ok(None);
+            }
+            let memory = self.store.world.memory(length);
+            let kept = self.store.kept.borrow_mut().read(
+                &record,
+                range,
+                self.store.now(),
+                |page, start, part| {
+                    let run = Run::contiguous(part.start, part.end - part.start);
+                    memory.scatter(&[run], &page.slice(start, run.length));
+                },
+            );
+            let block = match kept {
+                Kept::Read => return Ok(Some(memory.freeze())),
+                Kept::Missing => return Ok(None),
+                Kept::Wants(block) => block,
+            };
+            let event = self.store.kept.borrow().event();
+            let store = Rc::clone(&self.store) as Rc<dyn KeptStore>;
+            let (page, may_keep) = self.client.page_to_keep(&record, block, store).await?;
+            if !may_keep || self.store.kept.borrow().event() != event {
+                return Ok(None);
+            }
+            self.store.kept.borrow_mut().keep(&record, block, page, event);
+        }
+        Ok(None)
+    }
+
+    /// Learns the size of the file from a record.
+    pub fn learn(&self, record: &FileRecord) {
+        self.store.learn(record);
+    }
+}
+
+impl<W: World> KeptStore for Store<W> {
+    fn drop_pages(&self) {
+        self.kept.borrow_mut().drop_all();
+    }
+
+    fn used_at(&self) -> u64 {
+        self.kept.borrow().used_at()
+    }
+
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+}
+
 impl<W: World> Store<W> {
     fn now(&self) -> u64 {
         self.world.now().as_ns()
     }
 
     fn add(&self, range: ByteRange, payload: &W::Payload) -> Added {
-        self.pending.borrow_mut().add(&self.record.borrow(), range, self.now(), |data, part| {
+        let mut pending = self.pending.borrow_mut();
+        let added = pending.add(&self.record.borrow(), range, self.now(), |data, part| {
             data.push(payload.slice(part.start, part.end - part.start));
-        })
+        });
+        if matches!(added, Added::Gathered | Added::HalfFull) {
+            self.kept.borrow_mut().wrote(range);
+        }
+        added
     }
 }
 

@@ -1,16 +1,21 @@
-//! Small writes that are gathered in the memory of the program
+//! Small calls that need no message: writes that are gathered in the memory of the program, and
+//! reads from pages that it keeps
 //! ([0080](../../../../docs/decisions/0080-clients-gather-small-writes-under-leases.md)).
 //!
-//! A thread that writes a few bytes adds them to those of its process, without a message. The I/O
-//! thread sends them when there are many, when they are old, and when a server wants them.
+//! A thread that writes a few bytes adds them to those of its process. The I/O thread sends them
+//! when there are many, when they are old, and when a server wants them. A thread that reads a few
+//! bytes takes them from a page of its process, which the I/O thread drops when a server wants that.
 //!
 //! Invariants:
 //! - A call on the same bytes comes after gathered writes of them.
+//! - A read from a page that begins after another client's write has ended gets its bytes.
 //! - What was gathered is sent before its connection ends, also when the process exits.
 
 use super::cached_record::CachedRecord;
 use super::connection::{Connection, Inner};
-use filesystem::{Activity, Added, Fault, GatheredStore, PendingWrites, TakenWrites};
+use filesystem::{
+    Activity, Added, Fault, GatheredStore, Kept, KeptPages, KeptStore, PendingWrites, TakenWrites,
+};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
@@ -21,51 +26,62 @@ use world_real::{BlockingConnection, RealPayload, host_time_ns};
 /// Longest write that is gathered, in bytes.
 const GATHERED_WRITE_MAX: usize = BlockingConnection::BODY_BYTES_MAX;
 
-/// Gathered writes of one file of a connection.
-pub(super) struct Gathered {
+/// Largest read from kept pages, in bytes.
+const KEPT_READ_MAX: usize = 256 << 10;
+
+/// Maximum number of pages that are fetched for one read, and once more to read from them.
+const FETCHES_MAX: u32 = 3;
+
+/// Small calls on one file of a connection.
+pub(super) struct SmallCalls {
     known: CachedRecord,
     pending: Mutex<PendingWrites<Vec<u8>>>,
+    kept: Mutex<KeptPages<RealPayload>>,
 }
 
-/// Files of a connection that have gathered writes, or may have some.
+/// Files of a connection with small calls.
 #[derive(Default)]
-pub(super) struct GatheredFiles(Mutex<BTreeMap<FileId, Weak<Gathered>>>);
+pub(super) struct FilesOfSmallCalls(Mutex<BTreeMap<FileId, Weak<SmallCalls>>>);
 
-impl GatheredFiles {
-    /// Returns the gathered writes of a file, which all handles of it share.
-    pub(super) fn of(&self, known: &CachedRecord) -> Arc<Gathered> {
+impl FilesOfSmallCalls {
+    /// Returns the small calls on a file, which all handles of it share.
+    pub(super) fn of(&self, known: &CachedRecord) -> Arc<SmallCalls> {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let file = known.get().file;
-        if let Some(gathered) = files.get(&file).and_then(Weak::upgrade) {
-            return gathered;
+        if let Some(calls) = files.get(&file).and_then(Weak::upgrade) {
+            return calls;
         }
-        files.retain(|_, gathered| gathered.strong_count() > 0);
-        let (known, pending) = (known.clone(), Mutex::default());
-        let gathered = Arc::new(Gathered { known, pending });
-        files.insert(file, Arc::downgrade(&gathered));
-        gathered
+        files.retain(|_, calls| calls.strong_count() > 0);
+        let (known, pending, kept) = (known.clone(), Mutex::default(), Mutex::default());
+        let calls = Arc::new(SmallCalls { known, pending, kept });
+        files.insert(file, Arc::downgrade(&calls));
+        calls
     }
 }
 
-impl Gathered {
-    fn lock(&self) -> MutexGuard<'_, PendingWrites<Vec<u8>>> {
+impl SmallCalls {
+    fn pending(&self) -> MutexGuard<'_, PendingWrites<Vec<u8>>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, KeptPages<RealPayload>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// End of the gathered writes that servers may not have.
     pub(super) fn end(&self) -> u64 {
-        self.lock().end()
+        self.pending().end()
     }
 
     /// True if a call on `range` must come after gathered writes, or tell of lost ones.
     pub(super) fn concerns(&self, range: ByteRange) -> bool {
-        self.lock().concerns(range)
+        self.pending().concerns(range)
     }
 }
 
 impl Connection {
     /// Gathers a write of a file. False if the caller must write the bytes by itself.
-    pub(super) fn gather(&self, gathered: &Arc<Gathered>, from: &[u8], offset: u64) -> bool {
+    pub(super) fn gather(&self, calls: &Arc<SmallCalls>, from: &[u8], offset: u64) -> bool {
         let is_small = (1..=GATHERED_WRITE_MAX).contains(&from.len());
         let range = ByteRange::checked_at(offset, from.len() as u64);
         let Some(range) = range.filter(|range| is_small && range.end <= policy::BYTES_MAX) else {
@@ -75,11 +91,14 @@ impl Connection {
         if !self.options().gathers_writes || !self.0.thread.is_of_this_process() {
             return false;
         }
-        let file = gathered.known.get();
+        let file = calls.known.get();
         loop {
-            let added = gathered.lock().add(&file, range, host_time_ns(), |data, part| {
+            let added = calls.pending().add(&file, range, host_time_ns(), |data, part| {
                 data.extend_from_slice(&from[part.start as usize..part.end as usize]);
             });
+            if matches!(added, Added::Gathered | Added::HalfFull) {
+                calls.kept().wrote(range);
+            }
             match added {
                 Added::Gathered => return true,
                 Added::HalfFull => {
@@ -94,8 +113,8 @@ impl Connection {
                 }
                 Added::Refused => return false,
                 Added::WantsLease => {
-                    if !self.begin_gathering(gathered) {
-                        gathered.lock().refused();
+                    if !self.begin_gathering(calls) {
+                        calls.pending().refused();
                         return false;
                     }
                 }
@@ -112,9 +131,9 @@ impl Connection {
     }
 
     /// Asks for a lease of a file.
-    fn begin_gathering(&self, gathered: &Arc<Gathered>) -> bool {
+    fn begin_gathering(&self, calls: &Arc<SmallCalls>) -> bool {
         settle_at_exit(self);
-        let store = Store(Arc::clone(gathered));
+        let store = Store(Arc::clone(calls));
         let what = || "cannot gather writes".to_owned();
         let begun =
             self.run(what, async move |shared| shared.client.begin_gathering(Rc::new(store)).await);
@@ -123,24 +142,75 @@ impl Connection {
     }
 }
 
-/// Gathered writes as the I/O thread sees them.
-struct Store(Arc<Gathered>);
+impl Connection {
+    /// Reads bytes from pages that the program keeps, if they are there or it is time to fetch them.
+    /// False if the caller must read them by itself.
+    pub(super) fn read_kept(&self, calls: &Arc<SmallCalls>, into: &mut [u8], offset: u64) -> bool {
+        let range = ByteRange::checked_at(offset, into.len() as u64);
+        let is_small = (1..=KEPT_READ_MAX).contains(&into.len());
+        let is_ours = self.0.thread.is_of_this_process();
+        let Some(range) = range.filter(|_| is_small && is_ours) else { return false };
+        let record = calls.known.get();
+        for _ in 0..FETCHES_MAX {
+            let (kept, event) = {
+                let mut kept = calls.kept();
+                let read = kept.read(&record, range, host_time_ns(), |page, start, part| {
+                    let (start, length) = (start as usize, (part.end - part.start) as usize);
+                    let into = &mut into[part.start as usize..part.end as usize];
+                    into.copy_from_slice(&page.bytes()[start..start + length]);
+                });
+                (read, kept.event())
+            };
+            let block = match kept {
+                Kept::Read => return true,
+                Kept::Missing => return false,
+                Kept::Wants(block) => block,
+            };
+            let (store, wanted) = (Store(Arc::clone(calls)), Arc::clone(&record));
+            let what = || "cannot fetch a page".to_owned();
+            let fetched = self.run(what, async move |shared| {
+                shared.client.page_to_keep(&wanted, block, Rc::new(store)).await
+            });
+            // The read itself meets what is wrong with a server.
+            let Ok((page, true)) = fetched else { return false };
+            calls.kept().keep(&record, block, page, event);
+        }
+        false
+    }
+}
+
+impl KeptStore for Store {
+    fn drop_pages(&self) {
+        self.0.kept().drop_all();
+    }
+
+    fn used_at(&self) -> u64 {
+        self.0.kept().used_at()
+    }
+
+    fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+}
+
+/// Small calls on a file as the I/O thread sees them.
+struct Store(Arc<SmallCalls>);
 
 impl GatheredStore<RealPayload> for Store {
     fn permit(&self, may_gather: bool) {
-        self.0.lock().permit(may_gather, host_time_ns());
+        self.0.pending().permit(may_gather, host_time_ns());
     }
 
     fn take(&self) -> TakenWrites<RealPayload> {
-        self.0.lock().take(host_time_ns(), RealPayload::from)
+        self.0.pending().take(host_time_ns(), RealPayload::from)
     }
 
     fn flushed(&self, outcome: Result<(), Fault>) {
-        self.0.lock().flushed(outcome);
+        self.0.pending().flushed(outcome);
     }
 
     fn activity(&self) -> Activity {
-        self.0.lock().activity()
+        self.0.pending().activity()
     }
 
     fn record(&self) -> FileRecord {
@@ -152,7 +222,7 @@ impl GatheredStore<RealPayload> for Store {
     }
 
     fn take_failure(&self) -> Option<Fault> {
-        self.0.lock().take_failure()
+        self.0.pending().take_failure()
     }
 }
 
