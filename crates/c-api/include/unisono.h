@@ -255,7 +255,9 @@ int64_t unisono_pread(unisono_file_t *file, void *memory, uint64_t bytes, uint64
 
 /* Writes `bytes` bytes at `offset`; a file that ends before becomes longer. Every later read sees
  * them; unisono_fsync stores them. Returns `bytes`. After an error it is not known which bytes were
- * written. Errors: -ENOSPC; what servers meet. */
+ * written. Small writes may be gathered in this process: all clients see them at once, errors come
+ * with a later write, flush or close, and a killed process loses those of its last half second.
+ * Errors: -ENOSPC; what servers meet. */
 int64_t unisono_pwrite(unisono_file_t *file, const void *memory, uint64_t bytes,
                        uint64_t offset);
 

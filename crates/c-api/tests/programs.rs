@@ -46,6 +46,11 @@ fn a_child_forked_at_rest_has_no_error_of_addresses() {
 }
 
 #[test]
+fn gathered_writes_outlive_their_process() {
+    Servers::start().run_with(Sanitizer::Undefined, "gathered", &[]);
+}
+
+#[test]
 fn servers_that_end_are_an_error() {
     let end = format!("{} stop", support::built().join("unisono").display());
     Servers::start().run("ended", &[("UNISONO_END", &end), ("UNISONO_ALLOW_ROOT", "true")]);

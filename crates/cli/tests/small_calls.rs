@@ -120,6 +120,96 @@ fn small_calls_of_many_threads() {
     assert!(read_all(&file, size) == expected);
 }
 
+/// One write or read of one byte, with the number of the write.
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    begun: Instant,
+    ended: Instant,
+    value: u8,
+}
+
+/// What threads did to the bytes of a file.
+#[derive(Default)]
+struct History {
+    writes: Vec<(std::ops::Range<usize>, Access)>,
+    reads: Vec<(usize, Vec<u8>, Access)>,
+}
+
+impl History {
+    /// Panics if a read got a byte that was not written yet, or was replaced before the read.
+    fn check(&self, bytes: usize, zero: Instant) {
+        for byte in 0..bytes {
+            let first = Access { begun: zero, ended: zero, value: 0 };
+            let here = self.writes.iter().filter(|(range, _)| range.contains(&byte));
+            let writes: Vec<Access> =
+                std::iter::once(first).chain(here.map(|(_, one)| *one)).collect();
+            for (offset, values, read) in &self.reads {
+                let Some(value) = byte.checked_sub(*offset).and_then(|at| values.get(at)) else {
+                    continue;
+                };
+                let source = writes.iter().find(|write| write.value == *value);
+                let source = source.unwrap_or_else(|| panic!("byte {byte}: {value} of no write"));
+                assert!(source.begun <= read.ended, "byte {byte}: read before it was written");
+                let later =
+                    writes.iter().find(|it| it.begun > source.ended && it.ended < read.begun);
+                assert!(later.is_none(), "byte {byte}: {read:?} got {source:?}, not {later:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn small_calls_of_several_clients_are_in_one_order() {
+    // Proves: of clients that write and read the same bytes at the same time, by small calls that
+    // are gathered or come from kept pages, and by others, each read gets what was written last.
+    const BYTES: usize = 3000;
+    for listen in LISTENING {
+        let place = Place::new();
+        place.start(listen);
+        let first = connect(&place, Duration::from_secs(60));
+        first.create("f", BYTES as u64, BLOCK / 4, Buffering::default()).unwrap();
+        let zero = Instant::now();
+        let history = std::sync::Mutex::new(History::default());
+        std::thread::scope(|scope| {
+            for client in 0..3_u64 {
+                let (place, history) = (&place, &history);
+                scope.spawn(move || {
+                    let own = connect(place, Duration::from_secs(60));
+                    let file = own.open_file("f").unwrap();
+                    let mut random = units::SplitMix64::new(client);
+                    for number in 0..700_u64 {
+                        // Phases in which the clients mostly write, and mostly read.
+                        let writes = random.below(20) < if number / 80 % 2 == 0 { 19 } else { 1 };
+                        let offset = random.below(BYTES as u64 - 100) as usize;
+                        let length = 1 + random.below(100) as usize;
+                        let begun = Instant::now();
+                        if writes {
+                            let value = (1 + (number * 3 + client) % 255) as u8;
+                            let bytes = vec![value; length];
+                            file.write_at(&bytes, offset as u64).unwrap();
+                            let access = Access { begun, ended: Instant::now(), value };
+                            let mut history = history.lock().unwrap();
+                            history.writes.push((offset..offset + length, access));
+                        } else {
+                            let mut bytes = vec![0; length];
+                            file.read_at(&mut bytes, offset as u64).unwrap();
+                            let access = Access { begun, ended: Instant::now(), value: 0 };
+                            history.lock().unwrap().reads.push((offset, bytes, access));
+                        }
+                    }
+                });
+            }
+        });
+        let begun = Instant::now();
+        let mut all = vec![0; BYTES];
+        first.open_file("f").unwrap().read_at(&mut all, 0).unwrap();
+        let access = Access { begun, ended: Instant::now(), value: 0 };
+        let mut history = history.into_inner().unwrap();
+        history.reads.push((0, all, access));
+        history.check(BYTES, zero);
+    }
+}
+
 /// Number of sockets that a process has open.
 fn sockets_of(process: u32) -> usize {
     let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();

@@ -43,6 +43,7 @@ fn some_shape(seed: u64, clients: u32) -> Shape {
 /// A client with an open file.
 struct Writer {
     client: TestClient,
+    record: Rc<RefCell<FileRecord>>,
     small: SmallCalls<World>,
     /// Number of reads from kept pages.
     kept_reads: Cell<u64>,
@@ -55,18 +56,22 @@ impl Writer {
         let world = start.world.clone();
         let client = Client::connect_watched(world, &start.servers, Costs::FREE, timeout);
         let client = client.await.unwrap();
-        let record = client.open(name).await.unwrap();
-        let small = SmallCalls::new(&client, record);
+        let record = Rc::new(RefCell::new(client.open(name).await.unwrap()));
+        let small = SmallCalls::new(&client, Rc::clone(&record));
         let pool = BufferPool::new(&client, 1 << 16).await.unwrap();
-        Self { client, small, pool, kept_reads: Cell::new(0) }
+        Self { client, record, small, pool, kept_reads: Cell::new(0) }
+    }
+
+    fn record(&self) -> FileRecord {
+        self.record.borrow().clone()
     }
 
     /// The record, with a size that reaches `end`.
     async fn reaching(&self, end: u64) -> FileRecord {
-        let mut record = self.small.record();
+        let mut record = self.record();
         if record.bytes < end {
             self.client.grow(&mut record, end).await.unwrap();
-            self.small.learn(&record);
+            *self.record.borrow_mut() = record.clone();
         }
         record
     }
@@ -89,10 +94,10 @@ impl Writer {
 
     /// Reads what the file has of a range.
     async fn read(&self, offset: u64, length: u64) -> Vec<u8> {
-        let mut record = self.small.record();
+        let mut record = self.record();
         if record.bytes < offset + length {
             self.client.refresh(&mut record).await.unwrap();
-            self.small.learn(&record);
+            *self.record.borrow_mut() = record.clone();
         }
         if let Some(bytes) = self.small.read(offset, length).await.unwrap() {
             self.kept_reads.set(self.kept_reads.get() + 1);
@@ -208,17 +213,17 @@ fn gathered_writes_are_as_visible_as_others() {
                     let begun = start.now();
                     match numbers.below(12 + reads) {
                         0 => {
-                            let mut record = writer.small.record();
+                            let mut record = writer.record();
                             writer.client.refresh(&mut record).await.unwrap();
                             history.borrow().check_size(record.bytes, begun);
                         }
                         1 => {
                             let sync = numbers.below(2) == 0;
-                            let record = writer.small.record();
+                            let record = writer.record();
                             writer.client.flush(&record, sync).await.unwrap();
                         }
                         2 if numbers.below(8) == 0 => {
-                            let file = writer.small.record().file;
+                            let file = writer.record().file;
                             writer.client.settle_writes(file, true).await.unwrap();
                         }
                         kind if kind >= 11 => {
@@ -389,7 +394,7 @@ fn collective_calls_see_gathered_writes() {
             let member = member.await.unwrap();
             let memory = start.world.memory(600);
             let direction = Direction::Read;
-            let file = writer.small.record();
+            let file = writer.record();
             let call = CollectiveCall {
                 direction,
                 file: file.file,
@@ -430,7 +435,7 @@ fn a_sync_covers_what_others_have_gathered() {
             while !is_written.get() {
                 start.world.sleep(Duration::from_us(100)).await;
             }
-            writer.client.flush(&writer.small.record(), true).await.unwrap();
+            writer.client.flush(&writer.record(), true).await.unwrap();
             let now = start.now();
             assert!(now < Instant::START + Duration::from_ms(400), "nothing waits until {now:?}");
         }
@@ -500,7 +505,7 @@ fn a_client_that_is_gone_holds_nobody_up() {
                 if start.rank.0 == 0 {
                     lease(&writer).await;
                     writer.write(0, &[1; 100]).await.unwrap();
-                    writer.client.settle(writer.small.record().file, false).await;
+                    writer.client.settle(writer.record().file, false).await;
                     writer.write(50, &[2; 100]).await.unwrap();
                     ready.set(1);
                     start.world.sleep(Duration::from_ms(3_600_000)).await;

@@ -5,7 +5,7 @@ use crate::memory::Memory;
 use crate::open_file::OpenFile;
 use crate::part::Part;
 use crate::waiting::{Started, wait, wait_for_transfer};
-use client::{Direction, DiskOrder, PlannedBlock, UserError};
+use client::{Direction, DiskOrder, Operation, PlannedBlock, RawMemory, UserError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,6 +39,24 @@ impl File {
     ) -> PyResult<T> {
         self.interrupted.settle(py, &self.name)?;
         wait_for_transfer(py, (&self.interrupted, &self.name), call)
+    }
+
+    /// Begins a call that transfers memory, after those that were interrupted. Waits for its end,
+    /// unless it has ended at once.
+    fn begin<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        file: Result<Arc<OpenFile>, UserError>,
+        memory: Memory,
+        begin: impl FnOnce(&OpenFile, RawMemory) -> Operation<T>,
+    ) -> PyResult<T> {
+        self.interrupted.settle(py, &self.name)?;
+        let file = file.map_err(|error| crate::errors::exception(py, &error))?;
+        let mut transfer = memory.transfer(|memory| begin(&file, memory));
+        if transfer.test() {
+            return transfer.wait().map_err(|error| crate::errors::exception(py, &error));
+        }
+        wait_for_transfer(py, (&self.interrupted, &self.name), move || transfer.wait())
     }
 
     /// The file, unless it was closed.
@@ -90,10 +108,7 @@ impl File {
     /// read, fewer than asked for only at the end of the file.
     fn read_into(&self, py: Python<'_>, offset: u64, into: &Bound<'_, PyAny>) -> PyResult<usize> {
         let (file, memory) = (self.get(), Memory::to_fill(into)?);
-        self.transfer(py, move || {
-            let file = file?;
-            memory.transfer(|memory| file.start_read_memory(memory, offset)).wait()
-        })
+        self.begin(py, file, memory, |file, memory| file.start_read_memory(memory, offset))
     }
 
     /// Reads bytes from an offset on; fewer than `length` only at the end of the file.
@@ -105,10 +120,8 @@ impl File {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let file = self.get();
         let (memory, bytes) = Memory::new_bytes(py, length)?;
-        let read = self.transfer(py, move || {
-            let file = file?;
-            memory.transfer(|memory| file.start_read_memory(memory, offset)).wait()
-        })?;
+        let begin = |file: &OpenFile, memory| file.start_read_memory(memory, offset);
+        let read = self.begin(py, file, memory, begin)?;
         // The end of the file: the bytes behind it were not filled.
         if read < length { Ok(PyBytes::new(py, &bytes.as_bytes()[..read])) } else { Ok(bytes) }
     }
@@ -117,11 +130,9 @@ impl File {
     /// number.
     fn write(&self, py: Python<'_>, offset: u64, data: &Bound<'_, PyAny>) -> PyResult<usize> {
         let (file, memory) = (self.get(), Memory::to_write(data)?);
-        self.transfer(py, move || {
-            let (file, bytes) = (file?, memory.bytes());
-            let written = memory.transfer(|memory| file.start_write_memory(memory, offset)).wait();
-            written.map(|()| bytes)
-        })
+        let bytes = memory.bytes();
+        let begin = |file: &OpenFile, memory| file.start_write_memory(memory, offset);
+        self.begin(py, file, memory, begin).map(|()| bytes)
     }
 
     /// Reads a part of the file into memory: one request to each server.

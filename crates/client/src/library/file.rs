@@ -5,7 +5,7 @@ use super::cached_record::CachedRecord;
 use super::connection::{Connection, Shared, beyond_all_files};
 use super::operation::Operation;
 use super::plain::{alone, read_plain, write_plain};
-use super::small_calls::SmallCalls;
+use super::small_calls::{SmallCalls, Waiting};
 use super::user_memory::{RawMemory, VectorOperation};
 use filesystem::{CollectivePlan, Fault};
 use interface::UserError;
@@ -148,9 +148,7 @@ impl File {
     /// Faults of the servers.
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize, UserError> {
         if !self.concerns(offset, into.len()) {
-            if let Some(small) = &self.small
-                && self.connection.read_kept(small, into, offset)
-            {
+            if self.read_kept(into, offset, Waiting::ForServers) {
                 return Ok(into.len());
             }
             if self.connection.read_blocking(&self.known.get(), into, offset)? {
@@ -166,7 +164,7 @@ impl File {
     /// # Errors
     /// Faults of the servers. Any part of the bytes may then have been written.
     pub fn write_at(&self, from: &[u8], offset: u64) -> Result<(), UserError> {
-        if self.gather(from, offset) {
+        if self.gather(from, offset, Waiting::ForServers) {
             return Ok(());
         }
         if !self.concerns(offset, from.len())
@@ -178,9 +176,15 @@ impl File {
     }
 
     /// Gathers a write. False if it must go to the servers now.
-    fn gather(&self, from: &[u8], offset: u64) -> bool {
+    fn gather(&self, from: &[u8], offset: u64, waiting: Waiting) -> bool {
         let small = self.small.as_ref();
-        small.is_some_and(|small| self.connection.gather(small, from, offset))
+        small.is_some_and(|small| self.connection.gather(small, from, offset, waiting))
+    }
+
+    /// Reads from kept pages. False if the bytes must come from the servers.
+    fn read_kept(&self, into: &mut [u8], offset: u64, waiting: Waiting) -> bool {
+        let small = self.small.as_ref();
+        small.is_some_and(|small| self.connection.read_kept(small, into, offset, waiting))
     }
 
     /// True if a call on these bytes must come after gathered writes.
@@ -233,14 +237,21 @@ impl File {
         RawMemory::write_from_all(from, |memories| self.start_write_memories(memories, offset))
     }
 
-    /// Begins a [`File::read_at`] into memory of the caller.
-    pub fn start_read_memory(&self, memory: RawMemory, offset: u64) -> Operation<usize> {
+    /// Begins a [`File::read_at`] into memory of the caller. It may have ended already.
+    pub fn start_read_memory(&self, mut memory: RawMemory, offset: u64) -> Operation<usize> {
+        let bytes = memory.bytes();
+        if !self.concerns(offset, bytes) && self.read_kept(memory.fill(), offset, Waiting::Never) {
+            return Operation::ended(Ok(bytes));
+        }
         self.start_read_memories(vec![memory], offset)
     }
 
     /// Begins a [`File::write_at`] from memory of the caller. Other calls that are made before it
-    /// has ended may come before or after it.
+    /// has ended may come before or after it. It may have ended already.
     pub fn start_write_memory(&self, memory: RawMemory, offset: u64) -> Operation<()> {
+        if self.gather(memory.look(), offset, Waiting::Never) {
+            return Operation::ended(Ok(()));
+        }
         self.start_write_memories(vec![memory], offset)
     }
 

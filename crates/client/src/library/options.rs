@@ -1,6 +1,7 @@
 //! Options of a connection, and what the environment says of them.
 
 use interface::UserError;
+use std::ffi::OsStr;
 use units::{Duration, MIB};
 
 /// Options of a connection.
@@ -14,8 +15,8 @@ pub struct ConnectionOptions {
     /// Host of this machine on which members of a group listen for one another, where servers
     /// listen by TCP; `None` for the one by which this machine reaches server 0.
     pub peer_host: Option<String>,
-    /// True if small writes may be gathered in the memory of the program. All others see them as if
-    /// they were at the servers, but a program that is killed loses those of its last second.
+    /// True if small writes may be gathered in the memory of the program. All clients see them as if
+    /// they were at the servers, but a program that is killed loses those of its last half second.
     pub gathers_writes: bool,
 }
 
@@ -31,23 +32,20 @@ impl Default for ConnectionOptions {
 }
 
 impl ConnectionOptions {
-    /// The default, with what the environment says: `UNISONO_TIMEOUT` is the time-out in seconds.
+    /// The default, with what the environment says: `UNISONO_TIMEOUT` is the time-out in seconds,
+    /// and `UNISONO_GATHER` says whether small writes are gathered.
     ///
     /// # Errors
-    /// Fails when that is no number of seconds.
+    /// Fails when that is no number of seconds, or no answer.
     pub fn from_environment() -> Result<Self, UserError> {
-        let Some(word) = std::env::var_os("UNISONO_TIMEOUT") else { return Ok(Self::default()) };
-        let seconds = word.to_str().and_then(|word| word.parse::<f64>().ok());
-        let timeout = seconds.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
-        match timeout.filter(|timeout| !timeout.is_zero()) {
-            Some(timeout) => Ok(Self { timeout, ..Self::default() }),
-            None => Err(UserError::usage(
-                "cannot connect to an instance",
-                format!("UNISONO_TIMEOUT is {word:?}, not a number of seconds above 0"),
-                "set it to the number of seconds to wait for servers and missing members, such as \
-                 60",
-            )),
+        let mut options = Self::default();
+        if let Some(word) = std::env::var_os("UNISONO_TIMEOUT") {
+            options.timeout = timeout_of(&word)?;
         }
+        if let Some(word) = std::env::var_os("UNISONO_GATHER") {
+            options.gathers_writes = answer_of(&word)?;
+        }
+        Ok(options)
     }
 
     /// The default with a pool of `pool_bytes` bytes.
@@ -59,5 +57,50 @@ impl ConnectionOptions {
     pub(crate) fn timeout(&self) -> Duration {
         let nanoseconds = self.timeout.as_nanos().min(u128::from(u64::MAX / 4));
         Duration::from_ns(nanoseconds as u64)
+    }
+}
+
+fn timeout_of(word: &OsStr) -> Result<std::time::Duration, UserError> {
+    let seconds = word.to_str().and_then(|word| word.parse::<f64>().ok());
+    let timeout = seconds.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
+    timeout.filter(|timeout| !timeout.is_zero()).ok_or_else(|| {
+        UserError::usage(
+            "cannot connect to an instance",
+            format!("UNISONO_TIMEOUT is {word:?}, not a number of seconds above 0"),
+            "set it to the number of seconds to wait for servers and missing members, such as 60",
+        )
+    })
+}
+
+fn answer_of(word: &OsStr) -> Result<bool, UserError> {
+    match word.to_str().map(str::to_ascii_lowercase).as_deref() {
+        Some("" | "1" | "true" | "yes" | "on") => Ok(true),
+        Some("0" | "false" | "no" | "off") => Ok(false),
+        _ => Err(UserError::usage(
+            "cannot connect to an instance",
+            format!("UNISONO_GATHER is {word:?}, neither true nor false"),
+            "set it to false to have each small write sent to the servers at once",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: words of the environment are understood, or refused with the variable's name.
+    use super::*;
+
+    #[test]
+    fn words_of_the_environment_are_understood() {
+        for (word, expected) in
+            [("1", true), ("", true), ("Yes", true), ("off", false), ("0", false)]
+        {
+            assert_eq!(answer_of(OsStr::new(word)).ok(), Some(expected), "{word}");
+        }
+        let refused = answer_of(OsStr::new("maybe")).expect_err("no answer");
+        assert!(refused.to_string().contains("UNISONO_GATHER"), "{refused}");
+        assert_eq!(timeout_of(OsStr::new("2")).ok(), Some(std::time::Duration::from_secs(2)));
+        for word in ["0", "-1", "soon", ""] {
+            assert!(timeout_of(OsStr::new(word)).is_err(), "{word}");
+        }
     }
 }

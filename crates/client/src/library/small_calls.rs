@@ -32,6 +32,15 @@ const KEPT_READ_MAX: usize = 256 << 10;
 /// Maximum number of pages that are fetched for one read, and once more to read from them.
 const FETCHES_MAX: u32 = 3;
 
+/// Tells if a call may wait for messages that make later ones faster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Waiting {
+    /// It may.
+    ForServers,
+    /// It must return at once.
+    Never,
+}
+
 /// Small calls on one file of a connection.
 pub(super) struct SmallCalls {
     known: CachedRecord,
@@ -81,7 +90,13 @@ impl SmallCalls {
 
 impl Connection {
     /// Gathers a write of a file. False if the caller must write the bytes by itself.
-    pub(super) fn gather(&self, calls: &Arc<SmallCalls>, from: &[u8], offset: u64) -> bool {
+    pub(super) fn gather(
+        &self,
+        calls: &Arc<SmallCalls>,
+        from: &[u8],
+        offset: u64,
+        waiting: Waiting,
+    ) -> bool {
         let is_small = (1..=GATHERED_WRITE_MAX).contains(&from.len());
         let range = ByteRange::checked_at(offset, from.len() as u64);
         let Some(range) = range.filter(|range| is_small && range.end <= policy::BYTES_MAX) else {
@@ -107,14 +122,16 @@ impl Connection {
                     return true;
                 }
                 Added::Full => {
-                    if self.begin_sending(file.file).wait().is_err() {
+                    let sending = self.begin_sending(file.file);
+                    if waiting == Waiting::Never || sending.wait().is_err() {
                         return false;
                     }
                 }
                 Added::Refused => return false,
                 Added::WantsLease => {
-                    if !self.begin_gathering(calls) {
-                        calls.pending().refused();
+                    let beginning = self.begin_gathering(calls);
+                    // The call itself meets what is wrong with a server.
+                    if waiting == Waiting::Never || !beginning.wait().unwrap_or(false) {
                         return false;
                     }
                 }
@@ -130,22 +147,33 @@ impl Connection {
         })
     }
 
-    /// Asks for a lease of a file.
-    fn begin_gathering(&self, calls: &Arc<SmallCalls>) -> bool {
+    /// Begins to ask for a lease of a file. False if there is none.
+    fn begin_gathering(&self, calls: &Arc<SmallCalls>) -> super::Operation<bool> {
         settle_at_exit(self);
-        let store = Store(Arc::clone(calls));
+        calls.pending().asked();
+        let calls = Arc::clone(calls);
         let what = || "cannot gather writes".to_owned();
-        let begun =
-            self.run(what, async move |shared| shared.client.begin_gathering(Rc::new(store)).await);
-        // The call itself meets what is wrong with a server.
-        begun.unwrap_or(false)
+        self.begin(what, false, async move |shared| {
+            let store = Rc::new(Store(Arc::clone(&calls)));
+            let begun = shared.client.begin_gathering(store).await;
+            if !matches!(begun, Ok(true)) {
+                calls.pending().refused();
+            }
+            begun
+        })
     }
 }
 
 impl Connection {
     /// Reads bytes from pages that the program keeps, if they are there or it is time to fetch them.
     /// False if the caller must read them by itself.
-    pub(super) fn read_kept(&self, calls: &Arc<SmallCalls>, into: &mut [u8], offset: u64) -> bool {
+    pub(super) fn read_kept(
+        &self,
+        calls: &Arc<SmallCalls>,
+        into: &mut [u8],
+        offset: u64,
+        waiting: Waiting,
+    ) -> bool {
         let range = ByteRange::checked_at(offset, into.len() as u64);
         let is_small = (1..=KEPT_READ_MAX).contains(&into.len());
         let is_ours = self.0.thread.is_of_this_process();
@@ -166,16 +194,31 @@ impl Connection {
                 Kept::Missing => return false,
                 Kept::Wants(block) => block,
             };
-            let (store, wanted) = (Store(Arc::clone(calls)), Arc::clone(&record));
-            let what = || "cannot fetch a page".to_owned();
-            let fetched = self.run(what, async move |shared| {
-                shared.client.page_to_keep(&wanted, block, Rc::new(store)).await
-            });
+            let fetching = self.begin_fetch(calls, &record, (block, event));
             // The read itself meets what is wrong with a server.
-            let Ok((page, true)) = fetched else { return false };
-            calls.kept().keep(&record, block, page, event);
+            if waiting == Waiting::Never || !fetching.wait().unwrap_or(false) {
+                return false;
+            }
         }
         false
+    }
+}
+
+impl Connection {
+    /// Begins to fetch a page that was wanted after some event. False if it may not be kept.
+    fn begin_fetch(
+        &self,
+        calls: &Arc<SmallCalls>,
+        record: &Arc<FileRecord>,
+        (block, event): (u64, u64),
+    ) -> super::Operation<bool> {
+        let (calls, record) = (Arc::clone(calls), Arc::clone(record));
+        let what = || "cannot fetch a page".to_owned();
+        self.begin(what, false, async move |shared| {
+            let store = Rc::new(Store(Arc::clone(&calls)));
+            let (page, may_keep) = shared.client.page_to_keep(&record, block, store).await?;
+            Ok(may_keep && calls.kept().keep(&record, block, page, event))
+        })
     }
 }
 

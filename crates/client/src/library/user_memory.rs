@@ -91,6 +91,19 @@ impl RawMemory {
         self.bytes
     }
 
+    /// Looks at the memory of a write before it is given to an operation.
+    pub(super) fn look(&self) -> &[u8] {
+        // SAFETY: the promise of `new` holds until an operation that was given the memory has
+        // ended, and none was.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.bytes) }
+    }
+
+    /// Fills the memory of a read before it is given to an operation.
+    pub(super) fn fill(&mut self) -> &mut [u8] {
+        // SAFETY: as for `look`; a read may write the memory.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.bytes) }
+    }
+
     /// Uses the memory for a read that ends here.
     pub(super) fn read<T>(self, read: impl FnOnce(&mut [u8]) -> T) -> T {
         // SAFETY: the promise of `new` holds until the read has ended.

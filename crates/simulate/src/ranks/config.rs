@@ -86,7 +86,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         buffers_per_disk: machine.buffers_per_disk,
         // The papers' machines have as many buffers as their transfers take.
         buffer_bytes: u64::MAX,
-        client_caches: true,
+        client_caches: scenario.has_client_caches(),
         caches_ends: machine.caches_ends(),
         read_only: false,
         costs: machine.costs,

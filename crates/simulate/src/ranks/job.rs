@@ -5,7 +5,9 @@ use super::node::{Call, Mailboxes, Node};
 use super::stage::Stage;
 use crate::scenario::Scenario;
 use filesystem::collective::{Part, Strategy};
-use filesystem::{BufferPool, Client, Fault, Group, NewFile, PeerCall, PeerMesh, Peers};
+use filesystem::{
+    BufferPool, Client, Fault, Group, NewFile, PeerCall, PeerMesh, Peers, SmallCalls,
+};
 use futures_util::FutureExt;
 use policy::{Access, Direction, DiskOrder, OwnPart};
 use program::{OpenedFile, Program, Rank, Stream, Transfer, meet};
@@ -25,6 +27,9 @@ const TIMEOUT: Duration = Duration::from_ms(1 << 40);
 
 /// Bytes up to which a client moves contiguous data through a buffer that servers reach.
 const POOLED_BYTES_MAX: u64 = 64 * KIB;
+
+/// Largest read from pages that a rank keeps, in bytes, as in the library.
+const KEPT_READ_BYTES_MAX: u64 = 256 * KIB;
 
 /// Bytes that are written at once to a file that is brought into the caches.
 const FILL_BYTES: u64 = 4 * MIB;
@@ -47,6 +52,7 @@ pub(crate) struct JobRank<P: Kind> {
 pub(crate) struct JobFile<P: Kind> {
     opened: OpenedFile,
     record: Rc<RefCell<FileRecord>>,
+    small: Rc<SmallCalls<SimulatedWorld<P>>>,
     member: Rc<Group<SimulatedWorld<P>>>,
     /// For strategies in which members exchange data.
     peers: Rc<Peers<SimulatedWorld<P>>>,
@@ -204,6 +210,27 @@ fn is_small(part: &OwnPart, file: &FileRecord) -> bool {
         && extent.end <= file.bytes
 }
 
+/// Makes a small call without a message, if that is possible: gathers a write, or reads from pages
+/// that the rank keeps.
+async fn is_small_call<P: Kind>(
+    small: &SmallCalls<SimulatedWorld<P>>,
+    direction: Direction,
+    part: &OwnPart,
+) -> Result<bool, Fault> {
+    let Some(extent) = part.file_extent() else { return Ok(false) };
+    let (offset, length) = (extent.start, extent.length());
+    let is_contiguous = part.bytes() == length;
+    match direction {
+        Direction::Write if is_contiguous && length <= POOLED_BYTES_MAX => {
+            small.write(offset, &small.payload(length)).await
+        }
+        Direction::Read if is_contiguous && length <= KEPT_READ_BYTES_MAX => {
+            small.read(offset, length).await.map(|read| read.is_some())
+        }
+        Direction::Read | Direction::Write => Ok(false),
+    }
+}
+
 /// Moves the part of a rank by itself; through its cache if `is_cached`.
 async fn move_alone<P: Kind>(
     client: Client<SimulatedWorld<P>>,
@@ -282,7 +309,8 @@ impl<P: Kind> Rank for JobRank<P> {
         let member = Group::register(client, number, place, TIMEOUT).await?;
         member.all_gather(Vec::new()).await?;
         let (record, member) = (Rc::new(RefCell::new(record)), Rc::new(member));
-        Ok(JobFile { opened, record, member, peers: Rc::new(Peers::new(0)) })
+        let small = Rc::new(SmallCalls::new(&self.client, Rc::clone(&record)));
+        Ok(JobFile { opened, record, small, member, peers: Rc::new(Peers::new(0)) })
     }
 
     async fn close(&self, file: JobFile<P>) -> Result<(), Fault> {
@@ -300,7 +328,13 @@ impl<P: Kind> Rank for JobRank<P> {
         if !is_collective {
             let (pool, is_cached) = (self.pool.clone(), self.uses_caches());
             let is_made_by_caller = is_blocking && is_small(&part, &known.borrow());
+            let small = (is_blocking && !is_cached).then(|| Rc::clone(&file.small));
             return async move {
+                if let Some(small) = small
+                    && is_small_call(&small, direction, &part).await?
+                {
+                    return Ok(());
+                }
                 if !is_made_by_caller {
                     client.world().compute(hand_over).await;
                 }

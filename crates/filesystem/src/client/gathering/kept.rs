@@ -128,10 +128,11 @@ impl<P: Payload> KeptPages<P> {
         self.event
     }
 
-    /// Keeps a page that was asked for after `event`, unless something has happened since.
-    pub fn keep(&mut self, record: &FileRecord, block: u64, bytes: P, event: u64) {
+    /// Keeps a page that was asked for after `event`, unless something has happened since: then it
+    /// returns false.
+    pub fn keep(&mut self, record: &FileRecord, block: u64, bytes: P, event: u64) -> bool {
         if event != self.event {
-            return;
+            return false;
         }
         self.remove(|page| page.block == block);
         if self.pages.len() >= PAGES_MAX {
@@ -141,6 +142,7 @@ impl<P: Payload> KeptPages<P> {
         let start = record.stripe.block_range(block, u64::MAX).start;
         let range = ByteRange::at(start, bytes.length());
         self.pages.push(Page { block, range, bytes, reads: 0, read_bytes: 0, used: self.used_at });
+        true
     }
 
     /// Notes that this client has written a range: what is kept of it is old.

@@ -140,6 +140,11 @@ impl<D: Default> PendingWrites<D> {
         self.may_gather = may_gather;
     }
 
+    /// Notes that a lease is being asked for.
+    pub fn asked(&mut self) {
+        self.without_lease = 0;
+    }
+
     /// Notes that a lease was asked for in vain.
     pub fn refused(&mut self) {
         self.without_lease = 0;

@@ -24,25 +24,29 @@ pub struct SmallCalls<W: World> {
 
 struct Store<W: World> {
     world: W,
-    record: RefCell<FileRecord>,
+    record: Rc<RefCell<FileRecord>>,
     pending: RefCell<PendingWrites<Vec<W::Payload>>>,
     kept: RefCell<KeptPages<W::Payload>>,
 }
 
 impl<W: World> SmallCalls<W> {
-    /// Makes none yet of an open file.
-    pub fn new(client: &Client<W>, record: FileRecord) -> Self {
+    /// Makes none yet of an open file. They learn its size from `record`, and tell it there.
+    pub fn new(client: &Client<W>, record: Rc<RefCell<FileRecord>>) -> Self {
         let world = client.world().clone();
         let sending = Scope::new(world.clone());
-        let (record, pending, kept) =
-            (RefCell::new(record), RefCell::default(), RefCell::default());
+        let (pending, kept) = (RefCell::default(), RefCell::default());
         let store = Rc::new(Store { world, record, pending, kept });
         Self { client: client.clone(), store, sending }
     }
 
-    /// Returns the record of the file. It need not have the size that gathered writes will make.
-    pub fn record(&self) -> FileRecord {
-        self.store.record.borrow().clone()
+    /// Returns data of `length` bytes, for programs whose data does not matter.
+    pub fn payload(&self, length: u64) -> W::Payload {
+        self.store.world.memory(length).freeze()
+    }
+
+    /// Occupies the processor for a copy of a range.
+    async fn copied(&self, range: ByteRange) {
+        self.store.world.compute(self.client.costs().copy(range.length())).await;
     }
 
     /// True if nothing waits to be sent.
@@ -60,7 +64,11 @@ impl<W: World> SmallCalls<W> {
         let Some(range) = range.filter(|range| !range.is_empty()) else { return Ok(false) };
         let file = self.store.record.borrow().file;
         loop {
-            match self.store.add(range, payload) {
+            let added = self.store.add(range, payload);
+            if matches!(added, Added::Gathered | Added::HalfFull) {
+                self.copied(range).await;
+            }
+            match added {
                 Added::Gathered => return Ok(true),
                 Added::HalfFull => {
                     let client = self.client.clone();
@@ -110,24 +118,21 @@ impl<W: World> SmallCalls<W> {
                 },
             );
             let block = match kept {
-                Kept::Read => return Ok(Some(memory.freeze())),
+                Kept::Read => {
+                    self.copied(range).await;
+                    return Ok(Some(memory.freeze()));
+                }
                 Kept::Missing => return Ok(None),
                 Kept::Wants(block) => block,
             };
             let event = self.store.kept.borrow().event();
             let store = Rc::clone(&self.store) as Rc<dyn KeptStore>;
             let (page, may_keep) = self.client.page_to_keep(&record, block, store).await?;
-            if !may_keep || self.store.kept.borrow().event() != event {
+            if !may_keep || !self.store.kept.borrow_mut().keep(&record, block, page, event) {
                 return Ok(None);
             }
-            self.store.kept.borrow_mut().keep(&record, block, page, event);
         }
         Ok(None)
-    }
-
-    /// Learns the size of the file from a record.
-    pub fn learn(&self, record: &FileRecord) {
-        self.store.learn(record);
     }
 }
 
