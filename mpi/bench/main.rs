@@ -1,11 +1,13 @@
 //! `make bench-mpi`: measures one MPI program with plain MPICH, plain Open MPI, and Unisono under
 //! both, in turns, on the same disk.
 //!
-//! The program is `hpf.c`, and `overlap.c` for [`overlap`]. A case is one pattern, record size, mode, direction, sync and number of
-//! ranks. All four contenders run a case before the next one begins, and all cases are repeated in
-//! rounds; the least time of each counts. Ratios compare the slower of the two forms of Unisono with
-//! the better of the two plain libraries.
+//! The program is `hpf.c`, `overlap.c` for [`overlap`], and `many_calls.c` for [`many_calls`]. A case
+//! is one pattern, record size, mode, direction, sync and number of ranks. All four contenders run a
+//! case before the next one begins, and all cases are repeated in rounds; the least time of each
+//! counts. Ratios compare the slower of the two forms of Unisono with the better of the two plain
+//! libraries.
 
+mod many_calls;
 mod overlap;
 
 use mpi::{Family, Servers, prefix, root};
@@ -18,8 +20,15 @@ use std::process::Command;
 /// Seconds after which a run of a plain library is given up; it counts as that long.
 const LIMIT_S: u64 = 60;
 
-/// Bytes of the array.
+/// Default bytes of the array.
 const BYTES: u64 = 64 << 20;
+
+/// Sizes of arrays that can be distributed to all numbers of ranks and sizes of records, in bytes:
+/// MPICH holds the places of all records in memory.
+const BYTES_LIMITS: std::ops::RangeInclusive<u64> = 1 << 20..=2 << 30;
+
+/// Parts of the benchmark: the main table, and the two others.
+const PARTS: [&str; 3] = ["transfers", "overlap", "many-calls"];
 
 /// Transfers of one run; the least time counts. Plain libraries are slow at small records.
 fn repeats(record_bytes: u64) -> u32 {
@@ -103,10 +112,15 @@ fn cases(is_quick: bool, ranks: &[u32]) -> Vec<Case> {
                     add(ranks, "c", mode, "write", "sync", record);
                 }
             }
-            for pattern in ["b", "bb", "cc"].into_iter().filter(|_| !is_quick) {
+            if is_quick {
+                continue;
+            }
+            for pattern in ["b", "bb", "cc"] {
                 add(ranks, pattern, "collective", "write", "nosync", record);
                 add(ranks, pattern, "collective", "read", "nosync", record);
             }
+            add(ranks, "b", "independent", "write", "nosync", record);
+            add(ranks, "b", "independent", "read", "nosync", record);
         }
     }
     cases
@@ -116,14 +130,17 @@ fn cases(is_quick: bool, ranks: &[u32]) -> Vec<Case> {
 struct Bench {
     servers: Servers,
     folder: PathBuf,
+    /// Of the array.
+    bytes: u64,
 }
 
 impl Bench {
     /// Compiles the programs and starts the servers.
-    fn new(folder: &Path) -> Self {
-        let bench = Self { servers: Servers::start_with(folder), folder: folder.to_owned() };
+    fn new(options: &Options) -> Self {
+        let (folder, bytes) = (options.output.clone(), options.bytes);
+        let bench = Self { servers: Servers::start_with(&folder), folder, bytes };
         for family in Family::OF_DEBIAN {
-            for name in ["hpf", "overlap"] {
+            for name in ["hpf", "overlap", "many_calls"] {
                 let source = root().join("mpi/bench").join(name).with_extension("c");
                 family.compile(&source, &bench.program(name, family), &["-O2"]);
             }
@@ -173,7 +190,7 @@ impl Bench {
         let Case { ranks, pattern, mode, direction, sync, record_bytes } = case;
         let count = repeats(*record_bytes);
         let (bytes, record, repeats) =
-            (BYTES.to_string(), record_bytes.to_string(), count.to_string());
+            (self.bytes.to_string(), record_bytes.to_string(), count.to_string());
         let words = [&bytes, *pattern, &record, mode, direction, sync, &repeats];
         let arguments = words.map(str::to_owned);
         let times = self.run(contender, ("hpf", *ranks), &arguments, parse)?;
@@ -256,14 +273,14 @@ impl Row<'_> {
 }
 
 /// The results as a table in Markdown.
-fn table(results: &Results) -> String {
+fn table(results: &Results, bytes: u64) -> String {
     let mut text = String::from(
         "| ranks | pattern | mode | direction | sync | record, B | MPICH | Open MPI | Unisono, MPICH \
          | Unisono, Open MPI | ratio | processor time |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let rate = |times: Times| {
-        let mib = BYTES as f64 / 1048576.0 / times.total_s;
+        let mib = bytes as f64 / 1048576.0 / times.total_s;
         format!("{}{mib:.0}", if times.is_bound { "< " } else { "" })
     };
     for row in Row::rows(results) {
@@ -336,13 +353,18 @@ struct Options {
     is_quick: bool,
     rounds: u32,
     ranks: Vec<u32>,
+    /// Of the array.
+    bytes: u64,
+    /// The only part to run, if not all.
+    only: Option<String>,
     output: PathBuf,
 }
 
 impl Options {
     fn read() -> Result<Self, String> {
         let output = mpi::built().parent().unwrap_or(Path::new(".")).join("bench-mpi");
-        let mut options = Self { is_quick: false, rounds: 1, ranks: vec![4, 16], output };
+        let (ranks, bytes) = (vec![4, 16], BYTES);
+        let mut options = Self { is_quick: false, rounds: 1, ranks, bytes, only: None, output };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} takes a value"));
@@ -357,6 +379,14 @@ impl Options {
                     options.ranks =
                         numbers.collect::<Result<_, _>>().map_err(|_| "--ranks takes numbers")?;
                 }
+                "--size" => options.bytes = array_bytes(&value()?)?,
+                "--only" => {
+                    let part = value()?;
+                    if !PARTS.contains(&part.as_str()) {
+                        return Err(format!("--only takes one of {}", PARTS.join(", ")));
+                    }
+                    options.only = Some(part);
+                }
                 "--output" => options.output = value()?.into(),
                 _ => return Err(format!("there is no option {word}")),
             }
@@ -365,11 +395,18 @@ impl Options {
     }
 }
 
-fn run(options: &Options) -> Result<(), String> {
+/// Reads the size of the array.
+fn array_bytes(word: &str) -> Result<u64, String> {
+    let bytes = interface::parse_size(word)?;
+    if bytes.is_power_of_two() && BYTES_LIMITS.contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err("--size takes a power of two from 1MiB to 2GiB".to_owned())
+}
+
+/// Measures the main table.
+fn transfers(bench: &Bench, options: &Options) -> Result<String, String> {
     let told = |error: std::io::Error| error.to_string();
-    std::fs::create_dir_all(&options.output).map_err(told)?;
-    println!("bench-mpi: programs of {}", prefix().display());
-    let bench = Bench::new(&options.output);
     let cases = cases(options.is_quick, &options.ranks);
     let mut results = Results::new();
     for round in 1..=options.rounds {
@@ -386,14 +423,31 @@ fn run(options: &Options) -> Result<(), String> {
         let path = options.output.join(format!("ratios-{ranks}.svg"));
         std::fs::write(path, picture(&results, ranks)).map_err(told)?;
     }
-    println!("{}", table(&results));
-    println!("{}", overlap::measure(&bench, options.rounds)?);
+    Ok(table(&results, bench.bytes))
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    std::fs::create_dir_all(&options.output).map_err(|error| error.to_string())?;
+    println!("bench-mpi: programs of {}", prefix().display());
+    let bench = Bench::new(options);
+    for part in PARTS {
+        if options.only.as_deref().is_some_and(|only| only != part) {
+            continue;
+        }
+        let text = match part {
+            "transfers" => transfers(&bench, options)?,
+            "overlap" => overlap::measure(&bench, options.rounds)?,
+            _ => many_calls::measure(&bench, options.rounds, options.is_quick)?,
+        };
+        println!("{text}");
+    }
     println!("bench-mpi: results are in {}", options.output.display());
     Ok(())
 }
 
 fn main() -> std::process::ExitCode {
     let outcome = Options::read().and_then(|options| run(&options));
-    let help = "options: --quick, --rounds N, --ranks 4,16, --output DIR";
+    let help = "options: --quick, --rounds N, --ranks 4,16, --size 1GiB, --output DIR, \
+                --only transfers|overlap|many-calls";
     mpi::ended_by("bench-mpi did not end", outcome, help)
 }

@@ -73,7 +73,7 @@ const PERMITTED: [(&str, &[&str]); 22] = [
             "plot",
         ],
     ),
-    ("mpi", &["measure", "plot", "policy", "trace", "units"]),
+    ("mpi", &["interface", "measure", "plot", "policy", "trace", "units"]),
     ("python", &["client", "simulate", "interface", "policy", "plot"]),
     ("xtask", &[]),
 ];
