@@ -179,100 +179,123 @@ impl History {
     }
 }
 
+/// What the clients of one run share.
+#[derive(Clone)]
+struct Shared {
+    history: Rc<RefCell<History>>,
+    /// Number of the last write.
+    last: Rc<Cell<u8>>,
+    counts: Rc<Counts>,
+}
+
+/// Number of calls of each kind.
+#[derive(Default)]
+struct Counts {
+    gathered: Cell<u64>,
+    direct: Cell<u64>,
+    from_pages: Cell<u64>,
+}
+
+fn count(number: &Cell<u64>, more: u64) {
+    number.set(number.get() + more);
+}
+
+/// Bytes of the file that clients write and read.
+const BYTES: u64 = 300;
+
+impl Shared {
+    /// Makes one call of a client: mostly small writes, and reads as the program likes.
+    async fn call(&self, writer: &Writer, start: &Start, numbers: &mut Numbers, reads: u64) {
+        let offset = numbers.below(BYTES);
+        let length = 1 + numbers.below((BYTES - offset).min(40));
+        let begun = start.now();
+        match numbers.below(12 + reads) {
+            0 => {
+                let mut record = writer.record();
+                writer.client.refresh(&mut record).await.unwrap();
+                self.history.borrow().check_size(record.bytes, begun);
+            }
+            1 => {
+                let sync = numbers.below(2) == 0;
+                writer.client.flush(&writer.record(), sync).await.unwrap();
+            }
+            2 if numbers.below(8) == 0 => {
+                writer.client.settle_writes(writer.record().file, true).await.unwrap();
+            }
+            kind if kind >= 11 => {
+                let got = writer.read(offset, length).await;
+                self.history.borrow_mut().read(offset, &got, begun, start.now());
+            }
+            _ if self.last.get() >= 250 => {}
+            kind => {
+                self.last.set(self.last.get() + 1);
+                let value = self.last.get();
+                let bytes = vec![value; length as usize];
+                let was_gathered = match kind {
+                    3 => writer.write_directly(offset, &bytes).await.map(|()| false),
+                    _ => writer.write(offset, &bytes).await,
+                };
+                let counts = &self.counts;
+                count(if was_gathered.unwrap() { &counts.gathered } else { &counts.direct }, 1);
+                let access = Access { begun, ended: start.now(), value };
+                self.history.borrow_mut().wrote(offset, length, access);
+            }
+        }
+    }
+
+    /// The program of one client.
+    async fn run(&self, start: &Start, seed: u64) {
+        let writer = Writer::new(start, "f").await;
+        let mut numbers = Numbers::new(seed * 10 + u64::from(start.rank.0));
+        // Programs that mostly write, and some that also read much.
+        let reads = numbers.pick(&[1, 4, 40]);
+        for _ in 0..80 {
+            if numbers.below(3) == 0 {
+                start.world.sleep(Duration::from_us(numbers.below(900))).await;
+            }
+            self.call(&writer, start, &mut numbers, reads).await;
+        }
+        count(&self.counts.from_pages, writer.kept_reads.get());
+        // What it has gathered is lost with it.
+        let begun = start.now();
+        let got = writer.read(0, BYTES).await;
+        self.history.borrow_mut().read(0, &got, begun, start.now());
+        writer.client.settle_writes(writer.record().file, true).await.unwrap();
+    }
+}
+
 /// Clients that write and read the same few bytes by all kinds of calls.
 #[test]
 fn gathered_writes_are_as_visible_as_others() {
-    const BYTES: u64 = 300;
     const CLIENTS: u32 = 3;
-    let (gathered, direct, kept) = (Cell::new(0), Cell::new(0), Cell::new(0));
-    for_each_seed("gathering", "gathered_writes_are_as_visible_as_others", 150, |seed| {
+    let counts = Rc::new(Counts::default());
+    let all = Rc::clone(&counts);
+    for_each_seed("gathering", "gathered_writes_are_as_visible_as_others", 150, move |seed| {
         let cluster = Cluster::new(some_shape(seed, CLIENTS + 1));
         cluster.run_alone(CLIENTS, |start| async move {
             let client = start.connect().await.unwrap();
             client.create("f", 0, start.shape.stripe()).await.unwrap();
         });
         let history = Rc::new(RefCell::new(History::new(BYTES as usize)));
-        let counts = Rc::new(Cell::new((0, 0)));
-        let next = Rc::new(Cell::new(0u8));
-        let from_pages = Rc::new(Cell::new(0));
+        let shared = Shared { history, last: Rc::default(), counts: Rc::clone(&all) };
         cluster.run(0..CLIENTS, |start| {
-            let (history, counts, next) =
-                (Rc::clone(&history), Rc::clone(&counts), Rc::clone(&next));
-            let from_pages = Rc::clone(&from_pages);
-            async move {
-                let writer = Writer::new(&start, "f").await;
-                let mut numbers = Numbers::new(seed * 10 + u64::from(start.rank.0));
-                // Programs that mostly write, and some that also read much.
-                let reads = numbers.pick(&[1, 4, 40]);
-                for _ in 0..80 {
-                    if numbers.below(3) == 0 {
-                        start.world.sleep(Duration::from_us(numbers.below(900))).await;
-                    }
-                    let offset = numbers.below(BYTES);
-                    let length = 1 + numbers.below((BYTES - offset).min(40));
-                    let begun = start.now();
-                    match numbers.below(12 + reads) {
-                        0 => {
-                            let mut record = writer.record();
-                            writer.client.refresh(&mut record).await.unwrap();
-                            history.borrow().check_size(record.bytes, begun);
-                        }
-                        1 => {
-                            let sync = numbers.below(2) == 0;
-                            let record = writer.record();
-                            writer.client.flush(&record, sync).await.unwrap();
-                        }
-                        2 if numbers.below(8) == 0 => {
-                            let file = writer.record().file;
-                            writer.client.settle_writes(file, true).await.unwrap();
-                        }
-                        kind if kind >= 11 => {
-                            let got = writer.read(offset, length).await;
-                            history.borrow_mut().read(offset, &got, begun, start.now());
-                        }
-                        kind => {
-                            if next.get() >= 250 {
-                                continue;
-                            }
-                            next.set(next.get() + 1);
-                            let value = next.get();
-                            let bytes = vec![value; length as usize];
-                            let was_gathered = match kind {
-                                3 => writer.write_directly(offset, &bytes).await.map(|()| false),
-                                _ => writer.write(offset, &bytes).await,
-                            };
-                            let (one, other) = counts.get();
-                            counts.set(match was_gathered.unwrap() {
-                                true => (one + 1, other),
-                                false => (one, other + 1),
-                            });
-                            let access = Access { begun, ended: start.now(), value };
-                            history.borrow_mut().wrote(offset, length, access);
-                        }
-                    }
-                }
-                // The client closes the file only at the end of its connection.
-                from_pages.set(from_pages.get() + writer.kept_reads.get());
-                let begun = start.now();
-                let got = writer.read(0, BYTES).await;
-                history.borrow_mut().read(0, &got, begun, start.now());
-            }
+            let shared = shared.clone();
+            async move { shared.run(&start, seed).await }
         });
-        let (all, begun) = cluster.run_alone(CLIENTS, |start| async move {
+        let (got, begun) = cluster.run_alone(CLIENTS, |start| async move {
             let writer = Writer::new(&start, "f").await;
             let begun = start.now();
             (writer.read(0, BYTES).await, begun)
         });
-        history.borrow_mut().read(0, &all, begun, cluster.engine.now());
-        history.borrow().check();
-        kept.set(kept.get() + from_pages.get());
-        gathered.set(gathered.get() + counts.get().0);
-        direct.set(direct.get() + counts.get().1);
+        let mut history = shared.history.borrow_mut();
+        history.read(0, &got, begun, cluster.engine.now());
+        history.check();
     });
     if support::only_seed().is_none() {
-        let (gathered, direct, kept) = (gathered.get(), direct.get(), kept.get());
+        let [gathered, direct, pages] =
+            [&counts.gathered, &counts.direct, &counts.from_pages].map(Cell::get);
         assert!(gathered > direct / 10, "the test must gather: {gathered} writes, not {direct}");
-        assert!(kept > gathered / 10, "the test must read from pages: {kept} reads");
+        assert!(pages > gathered / 10, "the test must read from pages: {pages} reads");
     }
 }
 

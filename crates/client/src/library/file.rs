@@ -5,8 +5,9 @@ use super::cached_record::CachedRecord;
 use super::connection::{Connection, Shared, beyond_all_files};
 use super::operation::Operation;
 use super::plain::{alone, read_plain, write_plain};
-use super::small_calls::{SmallCalls, Waiting};
+use super::small_calls::SmallCalls;
 use super::user_memory::{RawMemory, VectorOperation};
+use super::without_message::Waiting;
 use filesystem::{CollectivePlan, Fault};
 use interface::UserError;
 use policy::{Access, BYTES_MAX, Direction, DiskOrder, OwnPart};
@@ -22,8 +23,8 @@ use world_real::{RealPayload, RealWorld};
 /// often as the connection has opened it, or when the connection ends.
 #[derive(Clone)]
 pub struct File {
-    /// Its small calls, unless each goes to the servers at once. Dropped before the connection, since
-    /// servers have lent the pages.
+    /// Its small calls, unless each goes to the servers at once. Dropped before the connection,
+    /// since servers have lent the pages.
     small: Option<Arc<SmallCalls>>,
     connection: Connection,
     known: CachedRecord,

@@ -11,6 +11,7 @@
 //!   the call has ended.
 //! - Nothing waits for ever: for members of a group, and for servers, there is a time-out.
 
+mod at_exit;
 mod blocking;
 mod blocking_slots;
 mod buffer;
@@ -30,6 +31,7 @@ mod plain;
 mod range_lock;
 mod small_calls;
 mod user_memory;
+mod without_message;
 
 pub use blocking::BLOCKING_BYTES_MAX;
 pub use buffer::Buffer;

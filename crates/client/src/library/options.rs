@@ -15,8 +15,9 @@ pub struct ConnectionOptions {
     /// Host of this machine on which members of a group listen for one another, where servers
     /// listen by TCP; `None` for the one by which this machine reaches server 0.
     pub peer_host: Option<String>,
-    /// True if small writes may be gathered in the memory of the program. All clients see them as if
-    /// they were at the servers, but a program that is killed loses those of its last half second.
+    /// True if small writes may be gathered in the memory of the program. All clients see them as
+    /// if they were at the servers, but a program that is killed loses those of its last half
+    /// second.
     pub gathers_writes: bool,
 }
 

@@ -1,24 +1,11 @@
-//! Files of which a client gathers writes: the life of a lease at the client.
+//! Files of which a client gathers writes.
 
 use super::store::GatheredStore;
-use crate::client::faults::unexpected;
-use crate::client::state::Client;
-use crate::scale::rare;
 use crate::signal::Signal;
-use futures_util::future::join_all;
-use policy::Direction;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use units::{Duration, FileId, Instant, ServerId};
-use wire::{Fault, FileRequest, Reply, WriteGathered};
-use world::World;
-
-/// Time after which gathered writes are sent, although there is room for more.
-const AGE_MAX: Duration = Duration::from_ms(500);
-
-/// Time without a write after which a lease is returned: nobody has to recall it then.
-const IDLE_MAX: Duration = Duration::from_ms(1_000);
+use units::FileId;
 
 /// Maximum number of files of which a client gathers writes at a time.
 const FILES_MAX: usize = 64;
@@ -36,11 +23,18 @@ pub(in crate::client) struct Gatherings<P> {
 pub(super) struct Gathering<P> {
     pub(super) store: Rc<dyn GatheredStore<P>>,
     /// True once all servers have given a lease.
-    is_leased: Cell<bool>,
+    pub(super) is_leased: Cell<bool>,
     /// True when a server wanted its lease back before all had given theirs.
-    is_recalled: Cell<bool>,
+    pub(super) is_recalled: Cell<bool>,
     /// True while a flush is under way.
     pub(super) is_flushing: Cell<bool>,
+}
+
+impl<P> Gathering<P> {
+    pub(super) fn new(store: Rc<dyn GatheredStore<P>>) -> Rc<Self> {
+        let (is_leased, is_recalled) = (Cell::new(false), Cell::new(false));
+        Rc::new(Self { store, is_leased, is_recalled, is_flushing: Cell::new(false) })
+    }
 }
 
 impl<P> Default for Gatherings<P> {
@@ -55,12 +49,28 @@ impl<P> Gatherings<P> {
         self.files.borrow().get(&file).cloned()
     }
 
+    /// Adds a file, unless there are too many, it is there, or it has lost writes.
+    pub(super) fn add(&self, file: FileId, gathering: &Rc<Gathering<P>>) -> bool {
+        let mut files = self.files.borrow_mut();
+        let has_failed = self.failed.borrow().contains_key(&file);
+        if has_failed || files.len() >= FILES_MAX || files.contains_key(&file) {
+            return false;
+        }
+        files.insert(file, Rc::clone(gathering));
+        true
+    }
+
+    /// Returns, once, where writes of a file were lost.
+    pub(super) fn take_failed(&self, file: FileId) -> Option<Rc<dyn GatheredStore<P>>> {
+        self.failed.borrow_mut().remove(&file)
+    }
+
     /// Notes that writes of a file are lost.
     pub(super) fn failed(&self, file: FileId, store: &Rc<dyn GatheredStore<P>>) {
         self.failed.borrow_mut().insert(file, Rc::clone(store));
     }
 
-    fn all(&self) -> Vec<FileId> {
+    pub(super) fn all(&self) -> Vec<FileId> {
         self.files.borrow().keys().copied().collect()
     }
 
@@ -69,160 +79,5 @@ impl<P> Gatherings<P> {
         if files.get(&file).is_some_and(|known| Rc::ptr_eq(known, gathering)) {
             files.remove(&file);
         }
-    }
-}
-
-impl<W: World> Client<W> {
-    /// Begins to gather writes of an open file in `store`, if no server objects. False if one does,
-    /// or the client does so already. It ends when a server or [`Client::settle`] ends it.
-    ///
-    /// # Errors
-    /// Faults of the servers.
-    pub async fn begin_gathering(
-        &self,
-        store: Rc<dyn GatheredStore<W::Payload>>,
-    ) -> Result<bool, Fault> {
-        let record = store.record();
-        let gathering = Rc::new(Gathering {
-            store: Rc::clone(&store),
-            is_leased: Cell::new(false),
-            is_recalled: Cell::new(false),
-            is_flushing: Cell::new(false),
-        });
-        {
-            let mut files = self.gatherings().files.borrow_mut();
-            let has_failed = self.gatherings().failed.borrow().contains_key(&record.file);
-            if has_failed || files.len() >= FILES_MAX || files.contains_key(&record.file) {
-                return Ok(false);
-            }
-            files.insert(record.file, Rc::clone(&gathering));
-        }
-        let (clock, since) = (self.world().clock(), self.world().now().as_ns());
-        let lease = FileRequest::Lease { file: record.file, clock, since };
-        let asked = record.servers().map(|server| self.call(server, lease.clone()));
-        let replies = join_all(asked).await;
-        let granted =
-            |reply: &Result<Reply, Fault>| matches!(reply, Ok(Reply::Lease { is_granted: true }));
-        if replies.iter().all(granted) && !gathering.is_recalled.get() {
-            gathering.is_leased.set(true);
-            store.permit(true);
-            self.watch_gathering(record.file, &gathering);
-            return Ok(true);
-        }
-        let servers = record.servers().zip(&replies).filter(|(_, reply)| granted(reply));
-        self.return_leases(record.file, servers.map(|(server, _)| server)).await;
-        self.gatherings().end(record.file, &gathering);
-        for reply in replies {
-            match reply? {
-                Reply::Lease { .. } => {}
-                other => return Err(unexpected(&other)),
-            }
-        }
-        Ok(false)
-    }
-
-    /// Returns leases of a file of which nothing is gathered.
-    pub(super) async fn return_leases(
-        &self,
-        file: FileId,
-        servers: impl Iterator<Item = ServerId>,
-    ) {
-        let request = FileRequest::WriteGathered(Box::new(WriteGathered {
-            file,
-            since: 0,
-            writes: Vec::new(),
-            until: self.world().now().as_ns(),
-            returns: true,
-        }));
-        // A server that has left, or has forgotten the lease, needs none back.
-        let _ = self.call_each_server(servers, request).await;
-    }
-
-    /// Has the servers carry out the gathered writes of a file, if there are any. With `ends`,
-    /// returns its lease too. Other calls of this client on the file begin with it.
-    pub async fn settle(&self, file: FileId, ends: bool) {
-        if let Some(gathering) = self.gatherings().of(file) {
-            rare(self.settle_gathering(file, &gathering, ends)).await;
-        }
-    }
-
-    /// As [`Client::settle`], for a call that tells of lost writes.
-    ///
-    /// # Errors
-    /// The fault for which gathered writes of the file are lost, once.
-    pub async fn settle_writes(&self, file: FileId, ends: bool) -> Result<(), Fault> {
-        self.settle(file, ends).await;
-        let failed = self.gatherings().failed.borrow_mut().remove(&file);
-        failed.and_then(|store| store.take_failure()).map_or(Ok(()), Err)
-    }
-
-    /// Settles a file and returns its lease, before a collective call.
-    pub(crate) async fn settle_for(&self, direction: Direction, file: FileId) -> Result<(), Fault> {
-        self.settle(file, true).await;
-        match direction {
-            Direction::Read => Ok(()),
-            Direction::Write => self.settle_writes(file, true).await,
-        }
-    }
-
-    async fn settle_gathering(
-        &self,
-        file: FileId,
-        gathering: &Rc<Gathering<W::Payload>>,
-        ends: bool,
-    ) {
-        let is_quiet = !gathering.is_flushing.get() && gathering.store.activity().oldest.is_none();
-        if gathering.is_leased.get() && (ends || !is_quiet) {
-            self.begin_flush(file, gathering, ends, false).await;
-        }
-    }
-
-    /// Settles all files, and returns all leases.
-    pub async fn settle_all(&self) {
-        let files = self.gatherings().all();
-        // Whoever closes a file learns why its writes are lost.
-        join_all(files.into_iter().filter_map(|file| {
-            let gathering = self.gatherings().of(file)?;
-            Some(async move { self.settle_gathering(file, &gathering, true).await })
-        }))
-        .await;
-    }
-
-    /// Does what a server wants: sends the gathered writes of a file and, if `ends`, returns its
-    /// lease.
-    pub(in crate::client) fn recalled(&self, file: FileId, ends: bool) {
-        match self.gatherings().of(file) {
-            Some(gathering) if gathering.is_leased.get() => {
-                let client = self.clone();
-                self.spawn(async move {
-                    client.begin_flush(file, &gathering, ends, !ends).await;
-                    Ok(())
-                });
-            }
-            Some(gathering) => gathering.is_recalled.set(true),
-            // The lease is on its way back.
-            None => {}
-        }
-    }
-
-    /// Sends gathered writes that are old, and returns the lease when there is no new one.
-    fn watch_gathering(&self, file: FileId, gathering: &Rc<Gathering<W::Payload>>) {
-        let (world, gathering) = (self.world().clone(), Rc::downgrade(gathering));
-        let weak = self.downgrade();
-        self.spawn(async move {
-            loop {
-                world.sleep(AGE_MAX).await;
-                let (Some(client), Some(gathering)) = (weak.upgrade(), gathering.upgrade()) else {
-                    return Ok(());
-                };
-                let now = world.now();
-                let activity = gathering.store.activity();
-                let is_older = |stamp, age| now.since(Instant::from_ns(stamp).min(now)) >= age;
-                let ends = is_older(activity.latest, IDLE_MAX);
-                if ends || activity.oldest.is_some_and(|oldest| is_older(oldest, AGE_MAX)) {
-                    client.begin_flush(file, &gathering, ends, false).await;
-                }
-            }
-        });
     }
 }

@@ -18,8 +18,8 @@ const READS_BEFORE_PAGE: u32 = 2;
 /// Largest such number. It doubles with each page that was not worth its messages.
 const READS_BEFORE_PAGE_MAX: u32 = 256;
 
-/// Number of reads from a page that make it worth its messages, as half of its bytes do. Then programs
-/// read on: the next page is fetched with its first read.
+/// Number of reads from a page that make it worth its messages, as half of its bytes do. Then
+/// programs read on: the next page is fetched with its first read.
 const READS_OF_PAGE_MIN: u32 = 3;
 
 /// Maximum number of blocks of a read from kept pages.

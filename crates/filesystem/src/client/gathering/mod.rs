@@ -11,6 +11,8 @@
 mod flush;
 mod gatherings;
 mod kept;
+mod kept_files;
+mod leases;
 mod pages;
 mod pending;
 mod small_calls;
@@ -18,7 +20,7 @@ mod store;
 
 pub(super) use gatherings::Gatherings;
 pub use kept::{Kept, KeptPages};
-pub(super) use pages::KeptFiles;
+pub(super) use kept_files::KeptFiles;
 pub use pending::{Added, PendingWrites};
 pub use small_calls::SmallCalls;
 pub use store::{Activity, GatheredBatch, GatheredStore, KeptStore, TakenWrites};

@@ -1,11 +1,9 @@
 //! Pages that servers let a client keep, until they recall them.
 
+use super::kept_files::KeptFile;
 use super::store::KeptStore;
 use crate::client::faults::unexpected;
 use crate::client::state::Client;
-use crate::signal::Signal;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use units::{Duration, FileId, Instant, ServerId};
 use wire::{BlockRequest, Fault, FileRecord, Reply};
@@ -13,31 +11,6 @@ use world::{Payload, World};
 
 /// Time without a read after which pages are dropped: nobody has to recall them then.
 const IDLE_MAX: Duration = Duration::from_ms(1_000);
-
-/// Maximum number of files of which a client keeps pages at a time.
-const FILES_MAX: usize = 16;
-
-/// Files of which a client keeps pages.
-pub(in crate::client) struct KeptFiles {
-    files: RefCell<BTreeMap<FileId, Rc<KeptFile>>>,
-    changed: Signal,
-}
-
-struct KeptFile {
-    store: Rc<dyn KeptStore>,
-    servers: Vec<ServerId>,
-    /// Number of servers that are being told that no page is kept. Until they know it, no other
-    /// page is asked for.
-    telling: Cell<u32>,
-    /// True if a server let the client keep a page since it was told of none.
-    has_pages: Cell<bool>,
-}
-
-impl Default for KeptFiles {
-    fn default() -> Self {
-        Self { files: RefCell::default(), changed: Signal::default() }
-    }
-}
 
 impl<W: World> Client<W> {
     /// Returns page `number` of an open file, and true if the client may keep it in `store`. The
@@ -71,8 +44,7 @@ impl<W: World> Client<W> {
                 // A page that nobody could recall must not be kept.
                 let is_known = kept.is_some_and(|kept| {
                     kept.has_pages.set(kept.has_pages.get() || is_granted);
-                    let files = self.kept_files().files.borrow();
-                    files.get(&file.file).is_some_and(|known| Rc::ptr_eq(known, &kept))
+                    self.kept_files().is_current(file.file, &kept)
                 });
                 Ok((page, is_granted && is_known))
             }
@@ -82,30 +54,18 @@ impl<W: World> Client<W> {
 
     /// Returns the entry of a file, if there may be one.
     fn kept_file(&self, file: &FileRecord, store: Rc<dyn KeptStore>) -> Option<Rc<KeptFile>> {
-        let mut files = self.kept_files().files.borrow_mut();
-        if let Some(known) = files.get(&file.file) {
+        if let Some(known) = self.kept_files().of(file.file) {
             let is_same = known.store.identity() == store.identity();
-            return is_same.then(|| Rc::clone(known));
+            return is_same.then_some(known);
         }
-        if files.len() >= FILES_MAX {
-            return None;
-        }
-        let servers = file.servers().collect();
-        let kept = Rc::new(KeptFile {
-            store,
-            servers,
-            telling: Cell::new(0),
-            has_pages: Cell::new(false),
-        });
-        files.insert(file.file, Rc::clone(&kept));
-        drop(files);
+        let kept = self.kept_files().add(file.file, store, file.servers().collect())?;
         self.watch_kept(file.file, &kept);
         Some(kept)
     }
 
     /// Drops the pages of a file because a server wants to have them changed, and tells it.
     pub(in crate::client) fn pages_recalled(&self, file: FileId, server: ServerId) {
-        let kept = self.kept_files().files.borrow().get(&file).cloned();
+        let kept = self.kept_files().of(file);
         if let Some(kept) = &kept {
             // Those of other servers too: a program that writes a file writes at all of them.
             kept.store.drop_pages();
@@ -126,16 +86,8 @@ impl<W: World> Client<W> {
 
     /// Drops the pages of a file that this client closes. Its close tells the servers.
     pub(in crate::client) fn forget_kept(&self, file: FileId) {
-        let kept = self.kept_files().files.borrow_mut().remove(&file);
-        if let Some(kept) = kept {
+        if let Some(kept) = self.kept_files().remove(file) {
             kept.store.drop_pages();
-        }
-    }
-
-    fn end_kept(&self, file: FileId, kept: &Rc<KeptFile>) {
-        let mut files = self.kept_files().files.borrow_mut();
-        if files.get(&file).is_some_and(|known| Rc::ptr_eq(known, kept)) {
-            files.remove(&file);
         }
     }
 
@@ -165,7 +117,9 @@ impl<W: World> Client<W> {
                     client.kept_files().changed.notify();
                 }
                 if is_idle() {
-                    client.end_kept(file, &kept);
+                    if client.kept_files().is_current(file, &kept) {
+                        client.kept_files().remove(file);
+                    }
                     return Ok(());
                 }
             }

@@ -76,8 +76,8 @@ impl<W: World> Server<W> {
             }
             FileRequest::OpenSizes { .. } => self.recall_all_leases(None).await,
             FileRequest::SetModified { file, .. } => self.recall_leases(*file, Some(from)).await,
-            // A question, or a cut. A client that flushes makes the file longer first, and waits for
-            // no other.
+            // A question, or a cut. A client that flushes makes the file longer first, and waits
+            // for no other.
             FileRequest::Resize { file, size } => {
                 let known = self.files().get(*file).map(|known| known.size()).unwrap_or_default();
                 if *size == FileSize::default() || size.cuts > known.cuts {

@@ -1,5 +1,6 @@
-//! Leases: clients gather small writes of a file, and this server recalls them before it answers
-//! anyone who must see these writes ([0080](../../../../../docs/decisions/0080-clients-gather-small-writes-under-leases.md)).
+//! Leases: clients gather small writes of a file, or keep pages of it, and this server recalls them
+//! before it answers anyone who must see the writes, or changes the file
+//! ([0080](../../../../../docs/decisions/0080-clients-gather-small-writes-under-leases.md)).
 //!
 //! Invariants:
 //! - A request that reads a file, its size or its time begins after all gathered writes that were
@@ -7,6 +8,7 @@
 //! - Carrying out gathered writes never waits for a lease of a client that waits for it.
 
 mod file_leases;
+mod pages;
 mod readers;
 mod requests;
 

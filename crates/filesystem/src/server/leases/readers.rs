@@ -1,15 +1,9 @@
 //! Clients that keep pages of a file to read from them, until somebody wants to change it.
 
-use super::super::state::Server;
-use crate::scale::rare;
-use crate::server::answer::Answer;
-use crate::server::files::open_file::OpenFile;
 use crate::signal::Signal;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use units::{FileId, PeerId};
-use wire::{Message, Reply};
-use world::World;
 
 /// Clients that keep pages, of all files at one server.
 #[derive(Default)]
@@ -29,14 +23,14 @@ struct FileReaders {
 }
 
 /// Change that waits for readers. Over when dropped.
-struct Waiting<'a> {
+pub(super) struct Waiting<'a> {
     readers: &'a Readers,
     file: FileId,
 }
 
 impl Readers {
     /// Lets a client keep pages of a file. False when a change waits.
-    fn add(&self, file: FileId, client: PeerId) -> bool {
+    pub(super) fn add(&self, file: FileId, client: PeerId) -> bool {
         let mut files = self.files.borrow_mut();
         let readers = files.entry(file).or_default();
         if readers.waiting > 0 {
@@ -72,14 +66,24 @@ impl Readers {
     }
 
     /// True if a client other than `except` keeps pages of a file.
-    fn has_others(&self, file: FileId, except: Option<PeerId>) -> bool {
+    pub(super) fn has_others(&self, file: FileId, except: Option<PeerId>) -> bool {
         let files = self.files.borrow();
         let of_file = files.get(&file);
         of_file.is_some_and(|readers| readers.told.keys().any(|client| Some(*client) != except))
     }
 
+    /// Waits until no client but `except` keeps pages of a file.
+    pub(super) async fn until_gone(&self, file: FileId, except: Option<PeerId>) {
+        let have_gone = || (!self.has_others(file, except)).then_some(());
+        self.changed.until(have_gone).await;
+    }
+
     /// Begins to wait for the clients that keep pages of a file; returns those to tell.
-    fn begin_wait(&self, file: FileId, except: Option<PeerId>) -> (Vec<PeerId>, Waiting<'_>) {
+    pub(super) fn begin_wait(
+        &self,
+        file: FileId,
+        except: Option<PeerId>,
+    ) -> (Vec<PeerId>, Waiting<'_>) {
         let mut files = self.files.borrow_mut();
         let readers = files.entry(file).or_default();
         readers.waiting += 1;
@@ -108,42 +112,5 @@ impl Drop for Waiting<'_> {
                 files.remove(&self.file);
             }
         }
-    }
-}
-
-impl<W: World> Server<W> {
-    /// Answers with a page of a file, which the client may keep unless somebody changes the file or
-    /// may do so without a message.
-    pub(crate) async fn page_to_keep(
-        &self,
-        from: PeerId,
-        file: &OpenFile,
-        page: impl Future<Output = Result<Answer<W::Payload>, wire::Fault>>,
-    ) -> Result<Answer<W::Payload>, wire::Fault> {
-        let client = self.clients().first_of(from);
-        // Before the page is read: a later change waits for the client to drop it.
-        let is_granted = !self.config().client_caches
-            && file.changes.get() == 0
-            && !self.leases().has_others(file.file, client)
-            && self.readers().add(file.file, client);
-        let page = page.await?;
-        Ok(Answer { reply: Reply::Lease { is_granted }, ..page })
-    }
-
-    /// Waits until no client but `except` keeps pages of a file. The caller must begin the change
-    /// at once.
-    pub(crate) async fn exclude_readers(&self, file: FileId, except: Option<PeerId>) {
-        if self.readers().has_others(file, except) {
-            rare(self.exclude_these(file, except)).await;
-        }
-    }
-
-    async fn exclude_these(&self, file: FileId, except: Option<PeerId>) {
-        let (told, waiting) = self.readers().begin_wait(file, except);
-        self.tell(told, Message::RecallPages { file });
-        let readers = self.readers();
-        let have_gone = || (!readers.has_others(file, except)).then_some(());
-        readers.changed.until(have_gone).await;
-        drop(waiting);
     }
 }
