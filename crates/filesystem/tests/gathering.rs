@@ -7,8 +7,9 @@
 
 use crate::support;
 
+use filesystem::collective::Part;
 use filesystem::{BufferPool, Client, Costs, Fault, Group, SmallCalls};
-use policy::{Direction, DiskOrder, OwnPart};
+use policy::{Access, Direction, DiskOrder, OwnPart};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use support::{Cluster, Kill, Numbers, Shape, Start, for_each_seed};
@@ -92,6 +93,17 @@ impl Writer {
         buffer.transfer(Direction::Write, &record, offset).await
     }
 
+    /// Writes by a request that the servers direct.
+    async fn write_part(&self, offset: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let length = bytes.len() as u64;
+        let file = self.reaching(offset + length).await;
+        let access = Access::Parts(vec![OwnPart::contiguous(offset, length)]);
+        let (direction, client, order) = (Direction::Write, ClientId(0), DiskOrder::Sorted);
+        let part = Part { direction, file, access, client, order, sync: false };
+        let memory = self.client.world().thaw(bytes.to_vec().into());
+        self.client.move_part(&part, &memory).await
+    }
+
     /// Reads what the file has of a range.
     async fn read(&self, offset: u64, length: u64) -> Vec<u8> {
         let mut record = self.record();
@@ -115,7 +127,7 @@ impl Writer {
 
 /// One write or read of one byte.
 #[derive(Clone, Copy, Debug)]
-struct Access {
+struct Event {
     begun: Instant,
     ended: Instant,
     /// Number of the write, or of the write whose byte was read.
@@ -124,19 +136,19 @@ struct Access {
 
 /// What happened to each byte of a file.
 struct History {
-    writes: Vec<Vec<Access>>,
-    reads: Vec<Vec<Access>>,
+    writes: Vec<Vec<Event>>,
+    reads: Vec<Vec<Event>>,
     sizes: Vec<(Instant, u64)>,
 }
 
 impl History {
     fn new(bytes: usize) -> Self {
         // A byte is zero before its first write.
-        let zero = Access { begun: Instant::START, ended: Instant::START, value: 0 };
+        let zero = Event { begun: Instant::START, ended: Instant::START, value: 0 };
         Self { writes: vec![vec![zero]; bytes], reads: vec![Vec::new(); bytes], sizes: Vec::new() }
     }
 
-    fn wrote(&mut self, offset: u64, length: u64, access: Access) {
+    fn wrote(&mut self, offset: u64, length: u64, access: Event) {
         for byte in offset..offset + length {
             self.writes[byte as usize].push(access);
         }
@@ -145,7 +157,7 @@ impl History {
 
     fn read(&mut self, offset: u64, values: &[u8], begun: Instant, ended: Instant) {
         for (byte, value) in (offset as usize..).zip(values) {
-            self.reads[byte].push(Access { begun, ended, value: *value });
+            self.reads[byte].push(Event { begun, ended, value: *value });
         }
     }
 
@@ -233,11 +245,12 @@ impl Shared {
                 let bytes = vec![value; length as usize];
                 let was_gathered = match kind {
                     3 => writer.write_directly(offset, &bytes).await.map(|()| false),
+                    4 => writer.write_part(offset, &bytes).await.map(|()| false),
                     _ => writer.write(offset, &bytes).await,
                 };
                 let counts = &self.counts;
                 count(if was_gathered.unwrap() { &counts.gathered } else { &counts.direct }, 1);
-                let access = Access { begun, ended: start.now(), value };
+                let access = Event { begun, ended: start.now(), value };
                 self.history.borrow_mut().wrote(offset, length, access);
             }
         }
