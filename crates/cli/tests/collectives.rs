@@ -227,3 +227,117 @@ fn a_stopped_server_writes_no_memory_after_the_call() {
         assert!(memory.iter().all(|byte| *byte == 0x22), "somebody has written after the call");
     }
 }
+
+/// Number of requests that all servers have got.
+fn requests(place: &Place) -> u64 {
+    place.status().iter().map(|server| server["requests"].as_u64().unwrap()).sum()
+}
+
+/// Byte `at` of what call number `call` writes.
+fn byte_of(call: u64, at: u64) -> u8 {
+    (call * 31 + at * 7 % 251) as u8
+}
+
+#[test]
+fn small_calls_in_a_row_are_made_alone() {
+    // Proves: of many small collective calls in a row, members join few; what each has written,
+    // all read at once, by small calls that are made alone and by others; a large part, another
+    // file, a strided part or a call that does not wait in between changes nothing for the others.
+    const CALLS: u64 = 600;
+    const PIECE: u64 = 1000;
+    let place = Place::new();
+    place.start(&["--servers", "2"]);
+    let before = requests(&place);
+    members(&place, USUAL, |group| {
+        let (rank, size) = (u64::from(group.rank()), u64::from(MEMBERS));
+        let file = group.connection().open_or_create("f").unwrap();
+        for call in 0..CALLS {
+            let offset = (call * size + rank) * PIECE;
+            let piece: Vec<u8> = (0..PIECE).map(|at| byte_of(call, offset + at)).collect();
+            let part = OwnPart::contiguous(offset, PIECE);
+            assert_eq!(group.write(&file, &part, &piece).unwrap(), PIECE);
+            let mut found = vec![0; PIECE as usize];
+            if call % 50 == 0 {
+                // What the next member has written in the call before.
+                group.barrier().unwrap();
+                let other = (call * size + (rank + 1) % size) * PIECE;
+                file.read_at(&mut found, other).unwrap();
+                assert!(found.iter().zip(other..).all(|(byte, at)| *byte == byte_of(call, at)));
+            }
+        }
+        for call in 0..CALLS {
+            let other = (call * size + (rank + call) % size) * PIECE;
+            let mut found = vec![0; PIECE as usize];
+            let part = OwnPart::contiguous(other, PIECE);
+            assert_eq!(group.read(&file, &part, &mut found).unwrap(), PIECE);
+            assert!(found.iter().zip(other..).all(|(byte, at)| *byte == byte_of(call, at)));
+        }
+        file.close().unwrap();
+    });
+    // Each call alone would be at least a request of each member to each server.
+    let made = requests(&place) - before;
+    assert!(made < CALLS * 2 * u64::from(MEMBERS), "{made} requests for {CALLS} writes and reads");
+    members(&place, USUAL, mixed_calls);
+}
+
+/// Small collective calls with others in between. All members make the same ones.
+fn mixed_calls(group: Group) {
+    let (rank, size) = (u64::from(group.rank()), u64::from(MEMBERS));
+    let connection = group.connection().clone();
+    let files = ["g", "h"].map(|name| connection.open_or_create(name).unwrap());
+    let large = vec![rank as u8 + 1; MIB as usize];
+    for call in 0..200_u64 {
+        let file = &files[usize::from(call % 90 > 80)];
+        let offset = (call * size + rank) * 100;
+        let piece = vec![(call + rank) as u8; 100];
+        match call {
+            // One member has a large part, while the others make the call alone.
+            40 | 41 | 120 if rank == 2 => {
+                let part = OwnPart::contiguous(64 * MIB + call * MIB, MIB);
+                group.write(file, &part, &large).unwrap();
+            }
+            // Nothing to write.
+            60 if rank == 1 => assert_eq!(group.write(file, &OwnPart::NOTHING, &[]).unwrap(), 0),
+            // Calls that do not wait.
+            70..80 => {
+                let part = OwnPart::contiguous(offset, 100);
+                let operation = group.start_write(file, part, piece);
+                group.barrier().unwrap();
+                operation.wait().unwrap();
+            }
+            // Two pieces.
+            100..110 => {
+                let list = [(0, 0), (50, 50)].map(|(at, memory_offset)| client::ListEntry {
+                    file_offset: offset + at,
+                    memory_offset,
+                    length: 50,
+                });
+                group.write(file, &OwnPart::List(list.to_vec()), &piece).unwrap();
+            }
+            _ => {
+                let part = OwnPart::contiguous(offset, 100);
+                group.write(file, &part, &piece).unwrap();
+            }
+        }
+    }
+    group.barrier().unwrap();
+    for call in 0..200_u64 {
+        let file = &files[usize::from(call % 90 > 80)];
+        for other in 0..size {
+            let is_other = matches!((call, other), (40 | 41 | 120, 2) | (60, 1));
+            let mut found = [0; 100];
+            let part = OwnPart::contiguous((call * size + other) * 100, 100);
+            group.read(file, &part, &mut found).unwrap();
+            let expected = if is_other { 0 } else { (call + other) as u8 };
+            assert_eq!(found, [expected; 100], "call {call} of member {other}");
+        }
+    }
+    let mut found = vec![0; MIB as usize];
+    group.read(&files[0], &OwnPart::contiguous(64 * MIB + 40 * MIB, MIB), &mut found).unwrap();
+    assert!(found.iter().all(|byte| *byte == 3));
+    // Beyond the end: an error, whether or not the call is made alone.
+    let part = OwnPart::contiguous(1 << 40, 100);
+    let error = group.read(&files[0], &part, &mut found).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::PastEnd, "{error}");
+    files.into_iter().for_each(|file| file.close().unwrap());
+}

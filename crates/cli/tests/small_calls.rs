@@ -176,12 +176,16 @@ fn small_calls_of_several_clients_are_in_one_order() {
                 scope.spawn(move || {
                     let own = connect(place, Duration::from_secs(60));
                     let file = own.open_file("f").unwrap();
-                    let mut random = units::SplitMix64::new(client);
+                    let mut state = client;
+                    let mut below = |limit: u64| {
+                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        (state >> 33) % limit
+                    };
                     for number in 0..700_u64 {
                         // Phases in which the clients mostly write, and mostly read.
-                        let writes = random.below(20) < if number / 80 % 2 == 0 { 19 } else { 1 };
-                        let offset = random.below(BYTES as u64 - 100) as usize;
-                        let length = 1 + random.below(100) as usize;
+                        let writes = below(20) < if number / 80 % 2 == 0 { 19 } else { 1 };
+                        let offset = below(BYTES as u64 - 100) as usize;
+                        let length = 1 + below(100) as usize;
                         let begun = Instant::now();
                         if writes {
                             let value = (1 + (number * 3 + client) % 255) as u8;

@@ -14,9 +14,9 @@ mod signal;
 
 pub use client::{
     Activity, Added, Buffer, BufferPart, BufferPool, CacheCounts, Client, CollectivePlan,
-    GatheredBatch, GatheredStore, Group, Kept, KeptPages, KeptStore, NewFile, Page, PeerCall,
-    PeerMesh, PeerTurn, Peers, PendingWrites, PlannedTransfer, RangeLock, SharedMemory, SmallCalls,
-    TakenWrites,
+    GatheredBatch, GatheredStore, Group, Kept, KeptPages, KeptStore, Moved, NewFile, Page,
+    PeerCall, PeerMesh, PeerTurn, Peers, PendingWrites, PlannedTransfer, RangeLock, SharedMemory,
+    SmallCalls, TakenWrites,
 };
 pub use costs::Costs;
 pub use server::{ServerConfig, serve};

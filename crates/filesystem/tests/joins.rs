@@ -13,8 +13,8 @@ use support::{Cluster, Shape, Start};
 use units::{ClientId, FileId, RegionId, Run, ServerId};
 use wire::{
     CallId, ClientKey, CollectiveCall, CollectiveRequest, FileRecord, FileRequest, GroupRequest,
-    JoinRequest, LeaveRequest, MemberRun, Message, PROTOCOL_VERSION, RegisterRequest, Reply,
-    TransferName,
+    JoinRequest, JoinWithData, LeaveRequest, MemberRun, Message, PROTOCOL_VERSION, RegisterRequest,
+    Reply, TransferName,
 };
 use world::payload::Bytes;
 use world::{Clock, Memory, OneSided, Payloads};
@@ -173,7 +173,7 @@ fn invalid_joins_with_data_are_refused() {
         let ask = async |mut request: JoinRequest, direction, data: Option<usize>| {
             request.parameters.direction = direction;
             let body = data.map(|length| Bytes::from(vec![1; length]));
-            raw.ask(CollectiveRequest::JoinWithData(Box::new(request)), body).await
+            raw.ask(with_data(request), body).await
         };
         let alone = |number, access| join(number, &[(0, 1)], RegionId(0), access);
         // Too much data, too little, none, or some that nobody asked for.
@@ -228,7 +228,7 @@ fn data_of_a_call_serves_no_other_call_of_its_name() {
         assert!(is_done(&raw.ask(register(GROUP, 2, &[0], KEY), None).await));
         let part = |length| Access::Parts(vec![OwnPart::contiguous(0, length)]);
         let waiting = join(0, &[(0, 1)], RegionId(0), part(8));
-        let request = CollectiveRequest::JoinWithData(Box::new(waiting)).into();
+        let request = with_data(waiting).into();
         raw.send_message(&Message::Request { id: wire::RequestId(5), request }).await;
         let leave = LeaveRequest { group: GROUP, first: ClientId(0), count: 1 };
         assert!(is_done(&raw.ask(GroupRequest::Leave(leave), None).await));
@@ -391,4 +391,8 @@ fn two_clients_join_for_two_members_each() {
             }
         }
     }
+}
+
+fn with_data(request: JoinRequest) -> CollectiveRequest {
+    CollectiveRequest::JoinWithData(Box::new(JoinWithData { request, may_go_alone: false }))
 }

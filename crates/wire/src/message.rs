@@ -157,6 +157,14 @@ pub enum Reply {
         /// True if more entries follow.
         more: bool,
     },
+    /// The collective call is done, as with [`Reply::Moved`]. All members get this answer.
+    MovedTogether {
+        /// Bytes moved between this server and clients.
+        bytes: u64,
+        /// Number of the next calls of the group on this file that each member makes alone: it reads
+        /// and writes its parts by itself, and joins none of these calls.
+        calls_alone: u32,
+    },
     /// Answer to a request for a lease.
     Lease {
         /// True if the client has the lease now.

@@ -23,11 +23,11 @@ use wire::{
     CacheCommand, CacheRegistration, CacheRequest, CallId, CatalogueRequest, ClientKey,
     CollectiveCall, CollectiveRequest, CounterChange, CounterRequest, DigestsRequest, Entry,
     EntryKind, Fault, FileDefaults, FileRecord, FileRequest, FileSize, FlushRequest, GroupMessage,
-    GroupRequest, JoinRequest, LeaveRequest, LineName, LineReader, LineTaker, LockRequest, Made,
-    MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, PartRequest, Place, PlanRequest,
-    PlannedBlock, PullRequest, ReadRequest, RegisterRequest, RenameManner, Reply, Request,
-    RequestId, SentLine, ServerRequest, ServerStatus, Special, TransferName, UnlockRequest,
-    WriteGathered, WriteRequest, decode_record, encode_record,
+    GroupRequest, JoinRequest, JoinWithData, LeaveRequest, LineName, LineReader, LineTaker,
+    LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, PartRequest,
+    Place, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RegisterRequest, RenameManner,
+    Reply, Request, RequestId, SentLine, ServerRequest, ServerStatus, Special, TransferName,
+    UnlockRequest, WriteGathered, WriteRequest, decode_record, encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.
@@ -214,8 +214,12 @@ pinned!(request: Request {
     Request::Collective(CollectiveRequest::Plan(_)),
         CollectiveRequest::Plan(Box::new(plan())).into(), "23 | 01 09 00 06 02 01 03 ac 02";
     Request::Collective(CollectiveRequest::JoinWithData(_)),
-        CollectiveRequest::JoinWithData(Box::new(join())).into(),
-        "24 | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02";
+        CollectiveRequest::JoinWithData(Box::new(JoinWithData {
+            request: join(),
+            may_go_alone: true,
+        }))
+        .into(),
+        "24 | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02 01";
     Request::File(FileRequest::Open(_)),
         FileRequest::Open(record()).into(),
         "30 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
@@ -337,7 +341,9 @@ pinned!(reply: Reply {
         "14 | 09 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 a0 03 01 07 00 03 04";
     Reply::Nodes { .. }, Reply::Nodes { entries: vec![node_entry()], more: true },
         "15 | 01 09 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 a0 03 01 07 00 03 04 01";
-    Reply::Lease { .. }, Reply::Lease { is_granted: true }, "16 | 01";
+    Reply::MovedTogether { .. }, Reply::MovedTogether { bytes: 300, calls_alone: 8 },
+        "16 | ac 02 08";
+    Reply::Lease { .. }, Reply::Lease { is_granted: true }, "17 | 01";
 });
 
 pinned!(cooperation: Cooperation {

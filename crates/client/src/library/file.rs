@@ -177,19 +177,19 @@ impl File {
     }
 
     /// Gathers a write. False if it must go to the servers now.
-    fn gather(&self, from: &[u8], offset: u64, waiting: Waiting) -> bool {
+    pub(super) fn gather(&self, from: &[u8], offset: u64, waiting: Waiting) -> bool {
         let small = self.small.as_ref();
         small.is_some_and(|small| self.connection.gather(small, from, offset, waiting))
     }
 
     /// Reads from kept pages. False if the bytes must come from the servers.
-    fn read_kept(&self, into: &mut [u8], offset: u64, waiting: Waiting) -> bool {
+    pub(super) fn read_kept(&self, into: &mut [u8], offset: u64, waiting: Waiting) -> bool {
         let small = self.small.as_ref();
         small.is_some_and(|small| self.connection.read_kept(small, into, offset, waiting))
     }
 
     /// True if a call on these bytes must come after gathered writes.
-    fn concerns(&self, offset: u64, length: usize) -> bool {
+    pub(super) fn concerns(&self, offset: u64, length: usize) -> bool {
         let range = ByteRange::checked_at(offset, length as u64);
         match (&self.small, range) {
             (Some(small), Some(range)) => self.is_usable() && small.concerns(range),
@@ -370,6 +370,18 @@ impl File {
         memory: RawMemory,
         sync: bool,
     ) -> Operation<()> {
+        self.start_part_as(direction, part, memory, sync, || ())
+    }
+
+    /// As [`File::start_part`], with a result of the caller's.
+    pub(super) fn start_part_as<T: Send + 'static>(
+        &self,
+        direction: Direction,
+        part: OwnPart,
+        memory: RawMemory,
+        sync: bool,
+        result: impl FnOnce() -> T + Send + 'static,
+    ) -> Operation<T> {
         let (known, name) = (self.known.clone(), self.name());
         let verb = if direction == Direction::Read { "read" } else { "write" };
         let what = move || format!("cannot {verb} parts of {name:?}");
@@ -381,16 +393,18 @@ impl File {
                 Direction::Read => {
                     let record = known.holding(&shared.client, end).await?;
                     let part = alone(&record, direction, access, false);
-                    shared.client.transfer_part(&part, &memory).await
+                    shared.client.transfer_part(&part, &memory).await?;
                 }
                 Direction::Write => {
                     let write = async |record: &FileRecord| {
                         let part = alone(record, direction, access.clone(), sync);
                         shared.client.transfer_part(&part, &memory).await
                     };
-                    known.write(&shared.client, end, write).await
+                    known.write(&shared.client, end, write).await?;
                 }
             }
+            drop(memory);
+            Ok(result())
         })
     }
 

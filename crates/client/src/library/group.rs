@@ -1,5 +1,6 @@
 //! Groups: processes that make collective calls together.
 
+use super::calls_alone::CallsAlone;
 use super::connection::Connection;
 use super::file::File;
 use super::on_thread::OnThread;
@@ -33,6 +34,7 @@ struct Inner {
     member: Option<Arc<OnThread<Rc<Member>>>>,
     rank: u32,
     size: u32,
+    alone: Arc<CallsAlone>,
 }
 
 /// State of a member on the I/O thread.
@@ -47,7 +49,7 @@ impl Drop for Member {
     }
 }
 
-/// Options of a collective call. All members must pass equal ones.
+/// Options of a collective call. All members must pass equal ones, but for `waits`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CollectiveOptions {
     /// Strategy of the transfer.
@@ -61,13 +63,17 @@ pub struct CollectiveOptions {
     pub node_group_size: u32,
     /// True when written data must be on stable storage at the end.
     pub sync: bool,
+    /// True when this member makes no other call of the group before this one has ended. Members
+    /// may differ in it.
+    pub waits: bool,
 }
 
 impl Default for CollectiveOptions {
     /// Directed by the servers, blocks in the order in which they lie.
     fn default() -> Self {
         let (strategy, order) = (Strategy::DiskDirected, DiskOrder::Sorted);
-        Self { strategy, order, outstanding_per_disk: 1, node_group_size: 0, sync: false }
+        let (outstanding_per_disk, node_group_size) = (1, 0);
+        Self { strategy, order, outstanding_per_disk, node_group_size, sync: false, waits: false }
     }
 }
 
@@ -156,7 +162,8 @@ impl Group {
             },
         )?;
         let (connection, member) = (connection.clone(), Some(member));
-        let group = Self(Arc::new(Inner { connection, member, rank, size }));
+        let alone = Arc::default();
+        let group = Self(Arc::new(Inner { connection, member, rank, size, alone }));
         // A member that is registered everywhere may be named as missing; from here on, all may be.
         group.barrier()?;
         Ok(group)
@@ -295,6 +302,7 @@ impl Group {
         part: &OwnPart,
         into: &mut [u8],
     ) -> Result<u64, UserError> {
+        let options = CollectiveOptions { waits: true, ..options };
         RawMemory::read_to(into, |memory| {
             self.start_memory(Direction::Read, options, file, part.clone(), memory)
         })
@@ -322,6 +330,7 @@ impl Group {
         part: &OwnPart,
         from: &[u8],
     ) -> Result<u64, UserError> {
+        let options = CollectiveOptions { waits: true, ..options };
         RawMemory::write_from(from, |memory| {
             self.start_memory(Direction::Write, options, file, part.clone(), memory)
         })
@@ -348,6 +357,9 @@ impl Group {
         bytes: Vec<u8>,
     ) -> Operation<Vec<u8>> {
         RawMemory::of_vector(bytes, |memory, bytes| {
+            if self.is_alone(options, file) {
+                return self.0.alone.make(direction, file, part, memory, move |_| bytes);
+            }
             self.begin(direction, options, file, part, memory, false, move |_| bytes)
         })
     }
@@ -362,7 +374,16 @@ impl Group {
         part: OwnPart,
         memory: RawMemory,
     ) -> Operation<u64> {
+        if self.is_alone(options, file) {
+            return self.0.alone.make(direction, file, part, memory, |bytes| bytes);
+        }
         self.begin(direction, options, file, part, memory, true, |bytes| bytes)
+    }
+
+    /// True if the members make the call that begins now alone.
+    fn is_alone(&self, options: CollectiveOptions, file: &File) -> bool {
+        let is_directed = options.strategy == Strategy::DiskDirected && !options.sync;
+        is_directed && self.0.alone.take(file.record().file)
     }
 
     #[allow(clippy::too_many_arguments, reason = "the one place that all forms lead to")]
@@ -378,6 +399,8 @@ impl Group {
     ) -> Operation<T> {
         let (member, known, name) = (self.member(), file.known().clone(), file.name());
         let (rank, size) = (self.0.rank, self.0.size);
+        let alone = Arc::clone(&self.0.alone);
+        let may_go_alone = options.waits && self.0.connection.options().gathers_writes;
         let verb = if direction == Direction::Read { "read" } else { "write" };
         let what = move || format!("rank {rank} of {size} cannot {verb} {name:?} collectively");
         self.0.connection.begin(what, uses_memory, move |shared| {
@@ -385,6 +408,7 @@ impl Group {
             // The order of calls is that of the jobs.
             let number = member.membership.begin_call();
             let is_directed = options.strategy == Strategy::DiskDirected;
+            let may_go_alone = may_go_alone && alone.were_small();
             let place = (number, (!is_directed).then(|| member.peers.take_turn()));
             async move {
                 let moved = {
@@ -399,13 +423,13 @@ impl Group {
                         Ok(record) => (record, Ok(part)),
                         Err(fault) => (known.get(), Err(fault)),
                     };
-                    let moved =
-                        member.transfer(place, &record, direction, options, part, &memory).await;
+                    let how = (direction, options, may_go_alone);
+                    let moved = member.transfer(place, &record, how, part, &memory).await;
                     if let Err(Fault::PastEnd { .. }) = &moved {
                         // Another program has truncated the file. The next call knows its size.
                         let _ = known.caught_up(&shared.client).await;
                     }
-                    moved?;
+                    alone.granted(record.file, moved?);
                     bytes
                 };
                 Ok(result(moved))
@@ -419,24 +443,29 @@ impl Group {
 }
 
 impl Member {
+    /// Returns the number of the next calls that all members make alone.
     async fn transfer(
         &self,
         (number, turn): (u64, Option<PeerTurn>),
         file: &wire::FileRecord,
-        direction: Direction,
-        options: CollectiveOptions,
+        (direction, options, may_go_alone): (Direction, CollectiveOptions, bool),
         part: Result<OwnPart, Fault>,
         memory: &world_real::RealMemory,
-    ) -> Result<u64, Fault> {
-        let CollectiveOptions { strategy, order, outstanding_per_disk, node_group_size, sync } =
-            options;
+    ) -> Result<u32, Fault> {
+        let CollectiveOptions {
+            strategy, order, outstanding_per_disk, node_group_size, sync, ..
+        } = options;
         let Some(turn) = turn else {
             let call = CollectiveCall { direction, file: file.file, order, sync };
-            return self.membership.transfer(number, file, call, part, memory).await;
+            let how = (number, may_go_alone);
+            let moved = self.membership.transfer_in_order(how, file, call, part, memory).await?;
+            return Ok(moved.calls_alone);
         };
         let call =
             PeerCall { strategy, direction, order, outstanding_per_disk, node_group_size, sync };
-        self.peers.transfer(&self.membership, (number, turn), file, call, part, memory).await
+        let place = (number, turn);
+        self.peers.transfer(&self.membership, place, file, call, part, memory).await?;
+        Ok(0)
     }
 }
 

@@ -16,6 +16,7 @@ mod blocking;
 mod blocking_slots;
 mod buffer;
 mod cached_record;
+mod calls_alone;
 mod connection;
 mod file;
 mod group;

@@ -28,7 +28,7 @@ pub use gathering::{
     SmallCalls, TakenWrites,
 };
 pub use groups::{
-    CollectivePlan, Group, PeerCall, PeerMesh, PeerTurn, Peers, PlannedTransfer, RangeLock,
+    CollectivePlan, Group, Moved, PeerCall, PeerMesh, PeerTurn, Peers, PlannedTransfer, RangeLock,
     SharedMemory,
 };
 pub use line_cache::CacheCounts;

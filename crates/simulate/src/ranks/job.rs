@@ -11,7 +11,7 @@ use filesystem::{
 use futures_util::FutureExt;
 use policy::{Access, Direction, DiskOrder, OwnPart};
 use program::{OpenedFile, Program, Rank, Stream, Transfer, meet};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,6 +30,9 @@ const POOLED_BYTES_MAX: u64 = 64 * KIB;
 
 /// Largest read from pages that a rank keeps, in bytes, as in the library.
 const KEPT_READ_BYTES_MAX: u64 = 256 * KIB;
+
+/// Largest number of pieces of a small part, as in the library.
+const PIECES_MAX: usize = 256;
 
 /// Bytes that are written at once to a file that is brought into the caches.
 const FILL_BYTES: u64 = 4 * MIB;
@@ -53,6 +56,9 @@ pub(crate) struct JobFile<P: Kind> {
     opened: OpenedFile,
     record: Rc<RefCell<FileRecord>>,
     small: Rc<SmallCalls<SimulatedWorld<P>>>,
+    /// Number of the next collective calls that all ranks make alone, and true if all parts of the
+    /// last ones were small.
+    alone: Rc<Cell<(u32, bool)>>,
     member: Rc<Group<SimulatedWorld<P>>>,
     /// For strategies in which members exchange data.
     peers: Rc<Peers<SimulatedWorld<P>>>,
@@ -217,18 +223,26 @@ async fn is_small_call<P: Kind>(
     direction: Direction,
     part: &OwnPart,
 ) -> Result<bool, Fault> {
-    let Some(extent) = part.file_extent() else { return Ok(false) };
-    let (offset, length) = (extent.start, extent.length());
-    let is_contiguous = part.bytes() == length;
-    match direction {
-        Direction::Write if is_contiguous && length <= POOLED_BYTES_MAX => {
-            small.write(offset, &small.payload(length)).await
-        }
-        Direction::Read if is_contiguous && length <= KEPT_READ_BYTES_MAX => {
-            small.read(offset, length).await.map(|read| read.is_some())
-        }
-        Direction::Read | Direction::Write => Ok(false),
+    let bytes_max = match direction {
+        Direction::Write => POOLED_BYTES_MAX,
+        Direction::Read => KEPT_READ_BYTES_MAX,
+    };
+    if part.bytes() > bytes_max {
+        return Ok(false);
     }
+    let access = Access::Parts(vec![part.clone()]);
+    let chunks: Vec<_> = access.chunks(ClientId(0)).take(PIECES_MAX + 1).collect();
+    let mut all_made = chunks.len() <= PIECES_MAX;
+    for chunk in chunks {
+        all_made = all_made
+            && match direction {
+                Direction::Write => {
+                    small.write(chunk.file_offset, &small.payload(chunk.length)).await?
+                }
+                Direction::Read => small.read(chunk.file_offset, chunk.length).await?.is_some(),
+            };
+    }
+    Ok(all_made)
 }
 
 /// Moves the part of a rank by itself; through its cache if `is_cached`.
@@ -310,7 +324,8 @@ impl<P: Kind> Rank for JobRank<P> {
         member.all_gather(Vec::new()).await?;
         let (record, member) = (Rc::new(RefCell::new(record)), Rc::new(member));
         let small = Rc::new(SmallCalls::new(&self.client, Rc::clone(&record)));
-        Ok(JobFile { opened, record, small, member, peers: Rc::new(Peers::new(0)) })
+        let alone = Rc::new(Cell::new((0, true)));
+        Ok(JobFile { opened, record, small, alone, member, peers: Rc::new(Peers::new(0)) })
     }
 
     async fn close(&self, file: JobFile<P>) -> Result<(), Fault> {
@@ -325,10 +340,16 @@ impl<P: Kind> Rank for JobRank<P> {
         let Transfer { direction, is_collective, is_blocking, part, .. } = transfer;
         let (client, known) = (self.client.clone(), Rc::clone(&file.record));
         let (costs, hand_over) = (self.scenario.machine.costs, self.scenario.machine.call);
-        if !is_collective {
+        let (calls, all_small) = file.alone.get();
+        let is_alone =
+            is_collective && calls > 0 && self.scenario.strategy == Strategy::DiskDirected;
+        if is_alone {
+            file.alone.set((calls - 1, all_small && part.bytes() <= POOLED_BYTES_MAX));
+        }
+        if !is_collective || is_alone {
             let (pool, is_cached) = (self.pool.clone(), self.uses_caches());
             let is_made_by_caller = is_blocking && is_small(&part, &known.borrow());
-            let small = (is_blocking && !is_cached).then(|| Rc::clone(&file.small));
+            let small = ((is_blocking || is_alone) && !is_cached).then(|| Rc::clone(&file.small));
             return async move {
                 if let Some(small) = small
                     && is_small_call(&small, direction, &part).await?
@@ -353,6 +374,7 @@ impl<P: Kind> Rank for JobRank<P> {
             sync: false,
         };
         let group = file.opened.number;
+        let (alone, may_go_alone) = (Rc::clone(&file.alone), is_blocking && all_small);
         let nodes = file.opened.members.iter().map(|rank| self.node.of(*rank));
         let addresses: Rc<[Address]> = nodes.map(|node| Address(format!("node:{node}"))).collect();
         async move {
@@ -367,9 +389,11 @@ impl<P: Kind> Rank for JobRank<P> {
             if call.strategy == Strategy::DiskDirected {
                 let PeerCall { order, sync, .. } = call;
                 let call = CollectiveCall { direction, file: record.file, order, sync };
-                let moved = member.transfer(number, &record, call, part, &memory).await;
+                let how = (number, may_go_alone);
+                let moved = member.transfer_in_order(how, &record, call, part, &memory).await;
                 client.world().compute(costs.collective).await;
-                return moved.map(|_| ());
+                alone.set((moved?.calls_alone, true));
+                return Ok(());
             }
             let join = async || {
                 PeerMesh::join(client.clone(), group, member.rank(), addresses, TIMEOUT).await

@@ -23,7 +23,8 @@ use tracing::debug;
 use units::{ClientId, Duration, RegionId, Run, ServerId};
 use wire::{
     AllGatherRequest, CallId, CollectiveCall, CollectiveRequest, Fault, FileRecord, GroupRequest,
-    JoinRequest, LeaveRequest, MemberRun, PreparedRequest, RegisterRequest, Reply, TransferName,
+    JoinRequest, JoinWithData, LeaveRequest, MemberRun, PreparedRequest, RegisterRequest, Reply,
+    TransferName,
 };
 use world::{Memory, Payload, World};
 
@@ -168,6 +169,23 @@ impl<W: World> Group<W> {
         part: Result<OwnPart, Fault>,
         memory: &W::Memory,
     ) -> Result<u64, Fault> {
+        let moved = self.transfer_in_order((number, false), file, call, part, memory).await?;
+        Ok(moved.bytes)
+    }
+
+    /// As [`Group::transfer`], for a member that may make the next calls alone
+    /// ([`wire::JoinWithData::may_go_alone`]).
+    ///
+    /// # Errors
+    /// As for [`Group::transfer`].
+    pub async fn transfer_in_order(
+        &self,
+        (number, may_go_alone): (u64, bool),
+        file: &FileRecord,
+        call: CollectiveCall,
+        part: Result<OwnPart, Fault>,
+        memory: &W::Memory,
+    ) -> Result<Moved, Fault> {
         let settled = self.client.settle_for(call.direction, file.file).await;
         let part = settled.and(part).and_then(|part| {
             check(&part, self.rank, file, memory.length())?;
@@ -187,12 +205,18 @@ impl<W: World> Group<W> {
         let servers: Vec<ServerId> = file.servers().collect();
         let begun = self.client.world().now();
         let moved = match carried {
-            Some(runs) => self.join_with_data(request, &servers, runs, memory).await,
-            None => self.join_with_memory(request, &servers, memory).await,
+            Some(runs) => {
+                let request = JoinWithData { request, may_go_alone };
+                self.join_with_data(request, &servers, runs, memory).await
+            }
+            None => {
+                let joined = self.join_with_memory(request, &servers, memory).await;
+                joined.map(|bytes| Moved { bytes, calls_alone: 0 })
+            }
         };
         let (rank, seconds) = (self.rank.0, self.client.world().now().since(begun).as_seconds());
         match &moved {
-            Ok(bytes) => {
+            Ok(Moved { bytes, .. }) => {
                 debug!(file = file.name, number, rank, bytes, seconds, "a collective call is done")
             }
             Err(fault) => {
@@ -224,14 +248,15 @@ impl<W: World> Group<W> {
     /// the memory by the place of the server.
     async fn join_with_data(
         &self,
-        request: JoinRequest,
+        request: JoinWithData,
         servers: &[ServerId],
         mut runs: BTreeMap<ServerId, Vec<Run>>,
         memory: &W::Memory,
-    ) -> Result<u64, Fault> {
+    ) -> Result<Moved, Fault> {
         let prepared =
             PreparedRequest::new(CollectiveRequest::JoinWithData(Box::new(request.clone())));
-        let (request, prepared) = (&request, &prepared);
+        let (request, prepared) = (&request.request, &prepared);
+        let calls_alone = &Cell::new(0);
         let calls = (0..).map(ServerId).zip(servers).map(|(place, server)| {
             let runs = runs.remove(&place).unwrap_or_default();
             async move {
@@ -245,23 +270,24 @@ impl<W: World> Group<W> {
                         let joined = self.join_with_memory(request.clone(), server, memory);
                         joined.await.map(|bytes| Reply::Moved { bytes })
                     }
-                    (reply @ Reply::Moved { .. }, Some(data))
+                    (reply @ (Reply::Moved { .. } | Reply::MovedTogether { .. }), Some(data))
                         if direction == Direction::Read && data.length() == bytes_of(&runs) =>
                     {
                         memory.scatter(&runs, &data);
-                        Ok(reply)
+                        Ok(without_calls(reply, calls_alone))
                     }
-                    (reply @ Reply::Moved { .. }, None)
+                    (reply @ (Reply::Moved { .. } | Reply::MovedTogether { .. }), None)
                         if direction == Direction::Write || runs.is_empty() =>
                     {
-                        Ok(reply)
+                        Ok(without_calls(reply, calls_alone))
                     }
                     (other, _) => Err(unexpected(&other)),
                 }
             }
         });
         let name = TransferName::Call(request.call);
-        all_to_the_end(&self.client, servers, calls, name).await
+        let bytes = all_to_the_end(&self.client, servers, calls, name).await?;
+        Ok(Moved { bytes, calls_alone: calls_alone.get() })
     }
 
     /// Sends the servers that this member makes no further call. They release its locks.
@@ -270,6 +296,27 @@ impl<W: World> Group<W> {
         let leave = LeaveRequest { group: self.group, first: self.rank, count: 1 };
         let servers = (0..self.client.servers()).map(ServerId);
         self.client.notify_servers(servers, GroupRequest::Leave(leave));
+    }
+}
+
+/// Result of a collective call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// Number of bytes that the servers have moved for all members.
+    pub bytes: u64,
+    /// Number of the next calls of the group on the file that each member makes alone; equal at all
+    /// members.
+    pub calls_alone: u32,
+}
+
+/// Notes the number of calls that members make alone, if a reply has one.
+fn without_calls(reply: Reply, calls: &Cell<u32>) -> Reply {
+    match reply {
+        Reply::MovedTogether { bytes, calls_alone } => {
+            calls.set(calls_alone);
+            Reply::Moved { bytes }
+        }
+        other => other,
     }
 }
 

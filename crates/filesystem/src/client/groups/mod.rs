@@ -8,7 +8,7 @@ mod peer_mesh;
 mod peers;
 mod plans;
 
-pub use group::Group;
+pub use group::{Group, Moved};
 pub use member_services::RangeLock;
 pub use peer_mesh::{PeerMesh, SharedMemory};
 pub use peers::{PeerCall, PeerTurn, Peers};

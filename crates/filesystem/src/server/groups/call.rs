@@ -25,6 +25,10 @@ pub(super) struct Call<M> {
     accesses: RefCell<Vec<(Vec<MemberRun>, Access)>>,
     /// Memories at this server, of members whose bytes go with the messages.
     staged: RefCell<BTreeMap<ClientId, M>>,
+    /// Number of members that may make the next calls alone.
+    may_go_alone: Cell<u32>,
+    /// Number of the next calls that all members make alone, if this one succeeds.
+    calls_alone: Cell<u32>,
     /// True from the moment at which the last member has joined.
     is_complete: Cell<bool>,
     outcome: RefCell<Option<Result<u64, Fault>>>,
@@ -48,6 +52,8 @@ impl<M> Call<M> {
             joined_count: Cell::new(0),
             accesses: RefCell::default(),
             staged: RefCell::default(),
+            may_go_alone: Cell::new(0),
+            calls_alone: Cell::new(0),
             is_complete: Cell::new(false),
             outcome: RefCell::default(),
             late: Late::default(),
@@ -107,6 +113,26 @@ impl<M> Call<M> {
             }
         }
         (members, Access::of_parts(parts))
+    }
+
+    /// Notes that a member may make the next calls alone.
+    pub(super) fn may_go_alone(&self) {
+        self.may_go_alone.update(|members| members + 1);
+    }
+
+    /// True if all members may make the next calls alone.
+    pub(super) fn all_may_go_alone(&self) -> bool {
+        self.may_go_alone.get() == self.size
+    }
+
+    /// Sets the number of the next calls that all members make alone.
+    pub(super) fn set_calls_alone(&self, calls: u32) {
+        self.calls_alone.set(calls);
+    }
+
+    /// Number of the next calls that all members make alone, if this one succeeds.
+    pub(super) fn calls_alone(&self) -> u32 {
+        self.calls_alone.get()
     }
 
     /// Adds the memory of a member that has joined.

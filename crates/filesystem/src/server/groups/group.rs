@@ -31,6 +31,16 @@ const FAILED_CALLS_MAX: usize = 64;
 /// Maximum number of active calls of one group.
 const CALLS_MAX: usize = 4096;
 
+/// Number of calls with small parts in a row after which members make some alone.
+const SMALL_CALLS_MIN: u32 = 4;
+
+/// Number of calls that members make alone at first. It doubles each time that all parts of these
+/// calls were small.
+const CALLS_ALONE_MIN: u32 = 8;
+
+/// Largest number of calls that members make alone.
+const CALLS_ALONE_MAX: u32 = 256;
+
 /// Groups and all-gathers of a server.
 pub(crate) struct Groups<M> {
     groups: RefCell<BTreeMap<u64, Group<M>>>,
@@ -48,10 +58,21 @@ pub(super) struct Group<M> {
     /// Calls that some member has joined and that have not ended.
     calls: BTreeMap<u64, Rc<Call<M>>>,
     failed: VecDeque<(u64, Fault)>,
+    /// Number of calls in a row after which all members could make others alone.
+    small_calls: u32,
     /// Counter that the members share.
     pub(super) counter: u64,
     /// Locks that the members hold and wait for.
     pub(super) locks: GroupLocks,
+}
+
+/// Member whose bytes go with the messages.
+pub(crate) struct Staged<M> {
+    pub(super) memory: M,
+    /// True if the member may make the next calls alone.
+    pub(super) may_go_alone: bool,
+    /// True at the one server of the file that decides for all members.
+    pub(super) decides: bool,
 }
 
 /// A call that some members have joined.
@@ -70,6 +91,7 @@ impl<M> Group<M> {
             broken: None,
             calls: BTreeMap::new(),
             failed: VecDeque::new(),
+            small_calls: 0,
             counter: 0,
             locks: GroupLocks::default(),
         }
@@ -112,6 +134,18 @@ impl<M> Group<M> {
                 bad(format!("{joining} members join with an access of {clients} clients"))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Decides how many calls the members make alone after one that all of them have joined.
+    fn calls_alone_after(&mut self, call: &Call<M>) -> u32 {
+        self.small_calls = match call.all_may_go_alone() {
+            true => self.small_calls.saturating_add(1),
+            false => 0,
+        };
+        match self.small_calls.checked_sub(SMALL_CALLS_MIN) {
+            Some(doublings) => (CALLS_ALONE_MIN << doublings.min(8)).min(CALLS_ALONE_MAX),
+            None => 0,
         }
     }
 
@@ -266,7 +300,7 @@ impl<M> Groups<M> {
     pub(super) fn join(
         &self,
         from: PeerId,
-        (request, staged): (JoinRequest, Option<M>),
+        (request, staged): (JoinRequest, Option<Staged<M>>),
         file_name: &str,
     ) -> Result<Joined<M>, Fault> {
         let mut groups = self.groups.borrow_mut();
@@ -289,8 +323,17 @@ impl<M> Groups<M> {
             "members join"
         );
         let is_last = call.add(members, access)?;
-        if let Some(memory) = staged {
-            call.stage(first, memory);
+        let mut decides = false;
+        if let Some(staged) = staged {
+            call.stage(first, staged.memory);
+            if staged.may_go_alone {
+                call.may_go_alone();
+            }
+            decides = staged.decides;
+        }
+        if is_last {
+            let calls_alone = group.calls_alone_after(&call);
+            call.set_calls_alone(if decides { calls_alone } else { 0 });
         }
         if let Some(absent) = group.left.iter().find(|rank| !call.has_joined(**rank)) {
             call.end_without(vec![*absent], 0);

@@ -1,7 +1,7 @@
 //! Requests of members of a group: to register, to gather, and to join collective calls.
 
 use super::call::Call;
-use super::group::Joined;
+use super::group::{Joined, Staged};
 use super::refusal::bad;
 use super::roster::Roster;
 use crate::collective::disk_directed::carried::{bytes_of, carried_runs};
@@ -16,10 +16,10 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::rc::Rc;
 use tracing::{debug, warn};
-use units::{Duration, PeerId, Run};
+use units::{Duration, PeerId, Run, ServerId};
 use wire::{
-    AllGatherRequest, CallId, CollectiveCall, Fault, GroupRequest, JoinRequest, MemberRun, Reply,
-    RequestId,
+    AllGatherRequest, CallId, CollectiveCall, Fault, GroupRequest, JoinRequest, JoinWithData,
+    MemberRun, Reply, RequestId,
 };
 use world::{Memory, Payload, World};
 
@@ -86,7 +86,7 @@ impl<W: World> Server<W> {
         self: &Rc<Self>,
         from: PeerId,
         mut request: JoinRequest,
-        staged: Option<W::Memory>,
+        staged: Option<Staged<W::Memory>>,
     ) -> Result<Reply, Fault> {
         let (id, timeout_ms) = (request.call, request.timeout_ms);
         let CollectiveCall { file, direction, .. } = request.parameters;
@@ -111,14 +111,17 @@ impl<W: World> Server<W> {
         }
         let outcome = self.outcome_of(from, (id.group, &call), timeout_ms).await;
         self.groups().forget(id, &call);
-        outcome.map(|bytes| Reply::Moved { bytes })
+        outcome.map(|bytes| match call.calls_alone() {
+            0 => Reply::Moved { bytes },
+            calls_alone => Reply::MovedTogether { bytes, calls_alone },
+        })
     }
 
     /// Joins a call for a member whose bytes go with the messages.
     pub(crate) async fn join_with_data(
         self: &Rc<Self>,
         from: PeerId,
-        mut request: JoinRequest,
+        JoinWithData { mut request, may_go_alone }: JoinWithData,
         body: Option<W::Payload>,
     ) -> Result<Answer<W::Payload>, Fault> {
         if !matches!(request.members[..], [MemberRun { count: 1, .. }]) {
@@ -147,7 +150,11 @@ impl<W: World> Server<W> {
                 request.access = request.access.and(Err(Fault::BadRequest { cause }));
             }
         }
-        let reply = self.join(from, request, Some(memory.clone())).await?;
+        let CollectiveCall { file, sync, .. } = request.parameters;
+        let is_first = self.files().get(file).is_ok_and(|it| self.place_in(&it) == Ok(ServerId(0)));
+        let may_go_alone = may_go_alone && !sync && request.access.is_ok();
+        let staged = Staged { memory: memory.clone(), may_go_alone, decides: is_first };
+        let reply = self.join(from, request, Some(staged)).await?;
         let data = (is_read && length > 0).then(|| (memory.gather(&runs), None));
         Ok(Answer { reply, data, permit: Some(permit) })
     }
