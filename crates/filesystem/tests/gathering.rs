@@ -567,3 +567,112 @@ fn a_client_that_is_gone_holds_nobody_up() {
         assert_eq!(got.unwrap(), [1; 100], "what was flushed is there (stops: {stops})");
     }
 }
+
+/// Two clients that each write at one server only, more than a server remembers: their flushes do
+/// not wait for one another.
+#[test]
+fn clients_at_different_servers_do_not_wait_for_one_another() {
+    const BLOCK: u64 = 1 << 20;
+    let cluster = Cluster::new(Shape { block_bytes: BLOCK, ..plain_shape() });
+    with_file(&cluster, 2 * BLOCK);
+    let ready = Rc::new(Cell::new(0));
+    cluster.run(0..2, |start| {
+        let ready = Rc::clone(&ready);
+        async move {
+            let writer = Writer::new(&start, "f").await;
+            lease(&writer).await;
+            ready.set(ready.get() + 1);
+            while ready.get() < 2 {
+                start.world.sleep(Duration::from_us(100)).await;
+            }
+            let own = u64::from(start.rank.0) * BLOCK + 100;
+            for number in 0..300_000 {
+                assert!(writer.write(own + number * 2, &[7]).await.unwrap());
+            }
+            writer.client.settle_writes(writer.record().file, false).await.unwrap();
+        }
+    });
+}
+
+/// Clients that write, read and cut a file at the same time: every call ends, and all agree on the
+/// file in the end.
+#[test]
+fn a_file_that_is_cut_hangs_nobody() {
+    for_each_seed("gathering", "a_file_that_is_cut_hangs_nobody", 150, |seed| {
+        let cluster = Cluster::new(some_shape(seed, 4));
+        cluster.run_alone(3, |start| async move {
+            let client = start.connect().await.unwrap();
+            client.create("f", 0, start.shape.stripe()).await.unwrap();
+        });
+        cluster.run(0..3, |start| async move {
+            let writer = Writer::new(&start, "f").await;
+            let mut numbers = Numbers::new(seed * 10 + u64::from(start.rank.0));
+            for _ in 0..60 {
+                start.world.sleep(Duration::from_us(numbers.below(600))).await;
+                let offset = numbers.below(BYTES);
+                match numbers.below(12) {
+                    0 => {
+                        let mut record = writer.record();
+                        writer.client.set_size(&mut record, offset).await.unwrap();
+                        *writer.record.borrow_mut() = record;
+                    }
+                    1 => drop(writer.client.stat("f").await.unwrap()),
+                    2 | 3 => {
+                        let mut record = writer.record();
+                        writer.client.refresh(&mut record).await.unwrap();
+                        let length = record.bytes.saturating_sub(offset).min(30);
+                        *writer.record.borrow_mut() = record;
+                        // The file may have become shorter meanwhile.
+                        let _ = writer.small.read(offset, length).await;
+                    }
+                    _ => match writer.write(offset, &[3; 20]).await {
+                        Ok(_) | Err(Fault::PastEnd { .. }) => {}
+                        Err(fault) => panic!("{fault}"),
+                    },
+                }
+            }
+            let file = writer.record().file;
+            writer.client.settle_writes(file, true).await.unwrap();
+        });
+        let sizes = cluster.run(0..3, |start| async move {
+            let client = start.connect().await.unwrap();
+            client.open("f").await.unwrap().bytes
+        });
+        assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
+    });
+}
+
+/// A client whose connection to a server has ended reads from no page of it any more.
+#[test]
+fn kept_pages_go_with_the_connection() {
+    let cluster = Cluster::new(Shape { servers: 1, ..plain_shape() });
+    with_file(&cluster, 600);
+    let turn = Rc::new(Cell::new(0));
+    let (machine, reader) = (Rc::clone(&cluster.machine), cluster.shape.node_of(0));
+    cluster.run(0..2, |start| {
+        let (turn, machine) = (Rc::clone(&turn), Rc::clone(&machine));
+        async move {
+            let until = async |number: u32| {
+                while turn.get() < number {
+                    start.world.sleep(Duration::from_us(100)).await;
+                }
+            };
+            let writer = Writer::new(&start, "f").await;
+            if start.rank.0 == 0 {
+                while writer.kept_reads.get() < 2 {
+                    assert_eq!(writer.read(100, 8).await, [0; 8]);
+                }
+                turn.set(1);
+                until(2).await;
+                let read = writer.small.read(100, 8).await;
+                assert!(!matches!(read, Ok(Some(_))), "the server could not recall the page");
+                return;
+            }
+            until(1).await;
+            machine.disconnect(reader, 0);
+            start.world.sleep(Duration::from_ms(10)).await;
+            writer.write_directly(100, &[9; 8]).await.unwrap();
+            turn.set(2);
+        }
+    });
+}

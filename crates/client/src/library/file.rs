@@ -74,7 +74,7 @@ impl File {
     /// Size in bytes as this connection last heard of it; [`File::size`] asks.
     pub fn bytes(&self) -> u64 {
         let small = self.small.as_ref().filter(|_| self.is_usable());
-        self.record().bytes.max(small.map_or(0, |small| small.end()))
+        self.record().bytes.max(small.map_or(0, |small| small.known_bytes()))
     }
 
     /// Size in bytes now, whoever has changed it.

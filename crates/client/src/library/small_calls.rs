@@ -46,9 +46,9 @@ impl SmallCalls {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// End of the gathered writes that servers may not have.
-    pub(super) fn end(&self) -> u64 {
-        self.pending().end()
+    /// Size of the file as far as this connection knows, with gathered writes.
+    pub(super) fn known_bytes(&self) -> u64 {
+        self.known.get().bytes.max(self.pending().end())
     }
 
     /// True if a call on `range` must come after gathered writes, or tell of lost ones.
@@ -64,6 +64,10 @@ impl KeptStore for Store {
 
     fn used_at(&self) -> u64 {
         self.0.kept().used_at()
+    }
+
+    fn confirm(&self, at: u64) {
+        self.0.kept().confirm(at);
     }
 
     fn identity(&self) -> usize {

@@ -217,7 +217,7 @@ async fn listen<W: World>(world: W, client: Weak<State<W>>) {
         let Some(client) = client.upgrade() else { return };
         match incoming {
             Incoming::Message { from, header, body } => client.accept(from, &header, body),
-            Incoming::Departed { peer, cause } => client.forget(peer, &cause),
+            Incoming::Departed { peer, cause } => client.peer_left(peer, &cause),
         }
     }
 }
@@ -291,8 +291,10 @@ impl<W: World> State<W> {
             Ok(Message::Group(message)) => {
                 self.propagate_failure(self.mailbox.accept(from, message))
             }
-            Ok(Message::Recall { file, ends }) if is_server() => {
-                Client(Rc::clone(self)).recalled(file, ends);
+            Ok(Message::Recall { file, ends })
+                if let Some(server) = self.servers.number_of(from) =>
+            {
+                Client(Rc::clone(self)).recalled(server, file, ends);
             }
             Ok(Message::RecallPages { file })
                 if let Some(server) = self.servers.number_of(from) =>
@@ -306,8 +308,16 @@ impl<W: World> State<W> {
             // Disconnects a peer that speaks another protocol.
             Ok(_) | Err(_) => {
                 self.world.disconnect(from);
-                self.forget(from, "it sent a message that no client accepts");
+                self.peer_left(from, "it sent a message that no client accepts");
             }
+        }
+    }
+
+    fn peer_left(self: &Rc<Self>, peer: PeerId, cause: &str) {
+        let server = self.servers.number_of(peer);
+        self.forget(peer, cause);
+        if let Some(server) = server {
+            Client(Rc::clone(self)).lose_leases_of(server);
         }
     }
 

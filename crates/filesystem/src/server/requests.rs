@@ -59,6 +59,8 @@ impl<W: World> Server<W> {
         (from, id): (PeerId, RequestId),
         request: ReadRequest,
     ) -> Result<(), Infallible> {
+        // Before there is room for the answer: others wait for that.
+        self.recall_leases(request.file, Some(from)).await;
         let bytes = request.length.min(self.config().cache_bytes);
         let source = self.source_of(request.file, request.block);
         let held = self.memory().answers().take(self.world(), source, bytes).await;

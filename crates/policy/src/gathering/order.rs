@@ -42,27 +42,24 @@ pub struct GatheredPart {
     pub data_offset: u64,
 }
 
-/// Who may hold gathered writes of a file, and the flushes that could be older than none of them.
-/// `C` names a client.
+/// Who may hold gathered writes of a file, and the writes that are carried out and could meet an
+/// older one. `C` names a client.
 #[derive(Clone, Debug)]
 pub struct WriteOrder<C> {
     /// Clients with a lease. All writes of a client up to this stamp are flushed.
     flushed_to: BTreeMap<C, u64>,
-    flushes: Vec<Flush<C>>,
+    /// Bytes that are written, by their first one: the end, and the stamp of the write.
+    written: BTreeMap<u64, (u64, u64)>,
+    /// Number of entries of `written` at which those without a use are looked for.
+    full_at: usize,
 }
 
-/// A flush that another client may have older writes for.
-#[derive(Clone, Debug)]
-struct Flush<C> {
-    client: C,
-    newest: u64,
-    /// Parts that do not overlap, in the order of the file, with their stamps.
-    parts: Vec<(ByteRange, u64)>,
-}
+/// Number of entries below which those without a use are not looked for.
+const FULL_MIN: usize = 1 << 12;
 
 impl<C> Default for WriteOrder<C> {
     fn default() -> Self {
-        Self { flushed_to: BTreeMap::new(), flushes: Vec::new() }
+        Self { flushed_to: BTreeMap::new(), written: BTreeMap::new(), full_at: FULL_MIN }
     }
 }
 
@@ -75,7 +72,9 @@ impl<C: Ord + Copy> WriteOrder<C> {
     /// Ends the lease of a client, which has flushed all its writes or lost them.
     pub fn end(&mut self, client: C) {
         self.flushed_to.remove(&client);
-        self.forget_settled();
+        if self.flushed_to.is_empty() {
+            self.written.clear();
+        }
     }
 
     /// Tells if a client has a lease.
@@ -83,76 +82,132 @@ impl<C: Ord + Copy> WriteOrder<C> {
         self.flushed_to.contains_key(&client)
     }
 
-    /// Clients with a lease.
-    pub fn clients(&self) -> impl Iterator<Item = C> {
-        self.flushed_to.keys().copied()
-    }
-
     /// True when no client has a lease.
     pub fn is_empty(&self) -> bool {
         self.flushed_to.is_empty()
     }
 
-    /// Number of parts of flushes that are remembered.
+    /// Number of pieces that are remembered, those without a use too.
     pub fn remembered(&self) -> usize {
-        self.flushes.iter().map(|flush| flush.parts.len()).sum()
+        self.written.len()
     }
 
-    /// Clients whose flushes would let the order forget something, and that have flushed less than
-    /// `client`. Of two clients at most one is behind the other.
-    pub fn behind(&self, client: C) -> Vec<C> {
+    /// Clients that have flushed less than `client`. Of two clients at most one is behind the
+    /// other.
+    pub fn behind(&self, client: C) -> impl Iterator<Item = C> {
         let own = self.flushed_to.get(&client).copied().unwrap_or(u64::MAX);
-        let older = self.flushed_to.iter().filter(|(_, flushed)| **flushed < own);
-        older.map(|(client, _)| *client).collect()
+        self.behind_stamp(own)
     }
 
-    /// Returns the parts of a flush of a client that count, in the order of the file. They do not
-    /// overlap. The writes are in the order of their stamps; those that name no bytes are left out.
-    pub fn parts(&self, client: C, writes: &[GatheredWrite]) -> Vec<GatheredPart> {
-        let parts = newest_parts(writes);
-        let oldest = writes.iter().map(|write| write.stamp).min().unwrap_or(u64::MAX);
-        let others = self.flushes.iter().filter(|flush| flush.client != client);
-        let newer: Vec<&Flush<C>> = others.filter(|flush| flush.newest > oldest).collect();
-        let counting: Vec<Stamped> = match newer.is_empty() {
-            true => parts,
-            false => parts.iter().flat_map(|part| part.without(&newer)).collect(),
-        };
-        let counting = counting.into_iter();
+    /// Clients that may hold writes that are older than `stamp`.
+    pub fn behind_stamp(&self, stamp: u64) -> impl Iterator<Item = C> {
+        let older = self.flushed_to.iter().filter(move |(_, flushed)| **flushed < stamp);
+        older.map(|(client, _)| *client)
+    }
+
+    /// Returns the parts of a flush that count, in the order of the file. They do not overlap. The
+    /// writes are in the order of their stamps; those that name no bytes are left out.
+    pub fn parts(&self, writes: &[GatheredWrite]) -> Vec<GatheredPart> {
+        let counting = self.counting(writes).into_iter();
         counting
             .map(|Stamped { range, data_offset, .. }| GatheredPart { range, data_offset })
             .collect()
     }
 
+    fn counting(&self, writes: &[GatheredWrite]) -> Vec<Stamped> {
+        let parts = newest_parts(writes);
+        if self.written.is_empty() {
+            return parts;
+        }
+        let mut counting = Vec::with_capacity(parts.len());
+        for part in parts {
+            self.add_counting(part, &mut counting);
+        }
+        counting
+    }
+
+    /// Adds what is left of a part where no later write was carried out.
+    fn add_counting(&self, part: Stamped, to: &mut Vec<Stamped>) {
+        let mut start = part.range.start;
+        let before = self.written.range(..=start).next_back().map_or(start, |(first, _)| *first);
+        for (first, (end, stamp)) in self.written.range(before..part.range.end) {
+            if *end <= start || *stamp <= part.stamp {
+                continue;
+            }
+            if start < *first {
+                to.push(part.cut(start, *first));
+            }
+            start = *end;
+            if start >= part.range.end {
+                return;
+            }
+        }
+        to.push(part.cut(start, part.range.end));
+    }
+
     /// Notes that a write was carried out at once, at the time `stamp`: gathered ones of the same
     /// bytes with smaller stamps do not count any more.
     pub fn wrote(&mut self, client: C, range: ByteRange, stamp: u64) {
-        if !range.is_empty() {
-            self.flushes.push(Flush { client, newest: stamp, parts: vec![(range, stamp)] });
-            self.forget_settled();
+        if !range.is_empty() && self.has_others(client) {
+            self.remember(range, stamp);
+            self.forget_unused();
         }
     }
 
     /// Notes that the writes of a client with a lease are carried out: all those that it has made
     /// up to the stamp `until`.
     pub fn flushed(&mut self, client: C, writes: &[GatheredWrite], until: u64) {
+        if self.has_others(client) {
+            for Stamped { range, stamp, .. } in self.counting(writes) {
+                self.remember(range, stamp);
+            }
+        }
         if let Some(flushed) = self.flushed_to.get_mut(&client) {
             *flushed = until.max(*flushed);
         }
-        let has_others = self.flushed_to.keys().any(|other| *other != client);
-        if let Some(newest) = writes.iter().map(|write| write.stamp).max().filter(|_| has_others) {
-            let parts = newest_parts(writes).iter().map(|it| (it.range, it.stamp)).collect();
-            self.flushes.push(Flush { client, newest, parts });
-        }
-        self.forget_settled();
+        self.forget_unused();
     }
 
-    /// Forgets flushes that no other client can have older writes for.
-    fn forget_settled(&mut self) {
-        let flushed_to = &self.flushed_to;
-        self.flushes.retain(|flush| {
-            let mut others = flushed_to.iter().filter(|(client, _)| **client != flush.client);
-            others.any(|(_, flushed)| *flushed < flush.newest)
-        });
+    fn has_others(&self, client: C) -> bool {
+        self.flushed_to.keys().any(|other| *other != client)
+    }
+
+    /// Remembers a write that is newer than all others of the same bytes.
+    fn remember(&mut self, range: ByteRange, stamp: u64) {
+        let ByteRange { start, end } = range;
+        let before = self.written.range(..start).next_back().map(|(first, known)| (*first, *known));
+        if let Some((first, (old_end, old))) = before.filter(|(_, (old_end, _))| *old_end > start) {
+            self.written.insert(first, (start, old));
+            if old_end > end {
+                self.written.insert(end, (old_end, old));
+            }
+        }
+        let inside = self.written.range(start..end);
+        let inside: Vec<(u64, (u64, u64))> =
+            inside.map(|(first, known)| (*first, *known)).collect();
+        for (first, (old_end, old)) in inside {
+            self.written.remove(&first);
+            if old_end > end {
+                self.written.insert(end, (old_end, old));
+            }
+        }
+        self.written.insert(start, (end, stamp));
+    }
+
+    /// Forgets writes that no client can hold older ones for, once there are many more than at the
+    /// last time.
+    fn forget_unused(&mut self) {
+        if self.written.len() >= self.full_at {
+            self.forget_all_unused();
+        }
+    }
+
+    /// Forgets all writes that no client can hold older ones for. Takes a time that is proportional
+    /// to their number.
+    pub fn forget_all_unused(&mut self) {
+        let oldest = self.flushed_to.values().min().copied().unwrap_or(u64::MAX);
+        self.written.retain(|_, (_, stamp)| *stamp > oldest);
+        self.full_at = (self.written.len() * 2).max(FULL_MIN);
     }
 }
 
@@ -171,29 +226,13 @@ impl Stamped {
         Self { range: ByteRange::new(start, end), data_offset, ..*self }
     }
 
-    /// Returns what is left of it where no flush has a later write.
-    fn without<C>(&self, flushes: &[&Flush<C>]) -> Vec<Self> {
-        let mut left = vec![*self];
-        for flush in flushes.iter().filter(|flush| flush.newest > self.stamp) {
-            let first = flush.parts.partition_point(|(range, _)| range.end <= self.range.start);
-            let ahead = flush.parts[first..].iter();
-            let overlapping = ahead.take_while(|(range, _)| range.start < self.range.end);
-            for (later, _) in overlapping.filter(|(_, stamp)| *stamp > self.stamp) {
-                left = left.iter().flat_map(|part| part.minus(*later)).collect();
-            }
-        }
-        left
-    }
-
     /// Returns what is left of it outside a range, in order.
-    fn minus(&self, taken: ByteRange) -> Vec<Self> {
+    fn minus(&self, taken: ByteRange) -> impl Iterator<Item = Self> {
         let ByteRange { start, end } = self.range;
-        if taken.end <= start || end <= taken.start {
-            return vec![*self];
-        }
-        let ends = [(start, taken.start.max(start)), (taken.end.min(end), end)];
+        let ends = [(start, taken.start.clamp(start, end)), (taken.end.clamp(start, end), end)];
+        let own = *self;
         let left = ends.into_iter().filter(|(start, end)| start < end);
-        left.map(|(start, end)| self.cut(start, end)).collect()
+        left.map(move |(start, end)| own.cut(start, end))
     }
 }
 
@@ -284,7 +323,7 @@ mod tests {
                 .iter()
                 .flat_map(|it| std::iter::repeat_n(it.stamp, it.length as usize))
                 .collect();
-            let parts = self.order.parts(client, &writes);
+            let parts = self.order.parts(&writes);
             self.order.flushed(client, &writes, self.now);
             let ends: Vec<_> = parts.iter().flat_map(|it| [it.range.start, it.range.end]).collect();
             assert!(ends.is_sorted(), "parts ascend and do not overlap: {parts:?}");
@@ -393,13 +432,37 @@ mod tests {
         assert_eq!(order.remembered(), 0, "no other client has a lease");
         order.begin('b', 1);
         order.flushed('a', &[write(0, 2), write(7, 3)], 3);
-        assert_eq!((order.remembered(), order.behind('a')), (2, vec!['b']));
-        assert_eq!(order.behind('b'), []);
-        order.flushed('b', &[], 3);
-        assert_eq!(order.remembered(), 0, "b has no older write");
-        order.flushed('b', &[write(3, 9)], 9);
+        assert_eq!((order.remembered(), order.behind('a').collect()), (2, vec!['b']));
+        assert_eq!(order.behind('b').count(), 0);
+        // As long as b has flushed nothing, all that a flushes is remembered, and then little.
+        let many = |from: u64| (from..from + 6000).map(|one| write(one * 2, 4 + one)).collect();
+        let (first, second): (Vec<_>, Vec<_>) = (many(10), many(6100));
+        order.flushed('a', &first, 6100);
+        assert_eq!(order.remembered(), 6002);
+        order.flushed('b', &[], 6100);
+        order.flushed('a', &second, 12_000);
+        order.forget_all_unused();
+        assert_eq!(order.remembered(), 6000);
         order.end('a');
+        order.end('b');
         assert_eq!(order.remembered(), 0);
+    }
+
+    /// A large old write under many later ones, and many old ones under a large later one.
+    #[test]
+    fn many_pieces_take_little_time() {
+        let write = |offset, length, stamp| GatheredWrite { offset, length, stamp };
+        let mut order = WriteOrder::default();
+        order.begin('a', 0);
+        order.begin('b', 0);
+        let later: Vec<_> = (0..100_000).map(|one| write(one * 4, 1, 10 + one)).collect();
+        order.flushed('a', &later, 200_000);
+        let parts = order.parts(&[write(0, 400_000, 5)]);
+        assert_eq!(parts.len(), 100_000);
+        assert_eq!(parts[1], GatheredPart { range: ByteRange::new(5, 8), data_offset: 5 });
+        let old: Vec<_> = (0..100_000).map(|one| write(one * 4, 4, 1 + one % 7)).collect();
+        order.flushed('a', &[write(0, 400_000, 300_000)], 300_000);
+        assert_eq!(order.parts(&old), []);
     }
 
     #[test]
@@ -409,9 +472,9 @@ mod tests {
         let write = |offset, length| GatheredWrite { offset, length, stamp: 1 };
         let writes = [write(u64::MAX, 2), write(5, 0), write(0, u64::MAX), write(0, u64::MAX)];
         // They do not make it panic either.
-        order.parts(1, &writes);
+        order.parts(&writes);
         order.flushed(1, &writes, 1);
-        let parts = order.parts(1, &[write(5, 0), write(6, 2)]);
+        let parts = order.parts(&[write(5, 0), write(6, 2)]);
         assert_eq!(parts, [GatheredPart { range: ByteRange::new(6, 8), data_offset: 0 }]);
     }
 }

@@ -126,12 +126,13 @@ impl<W: World> State<W> {
     }
 
     /// Disconnects a silent peer, and ends all that waits for it.
-    fn give_up(&self, peer: PeerId, silence: Duration) {
+    fn give_up(self: &Rc<Self>, peer: PeerId, silence: Duration) {
         self.world().disconnect(peer);
         match self.servers().number_of(peer) {
             Some(server) => {
                 self.servers().server_stalled(server, silence.as_ms());
                 self.mailbox().wake();
+                Client(Rc::clone(self)).lose_leases_of(server);
             }
             None => {
                 let seconds = silence.as_ms() as f64 / 1000.0;

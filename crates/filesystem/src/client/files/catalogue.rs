@@ -119,6 +119,8 @@ impl<W: World> Client<W> {
         };
         let recorded = settled.and(recorded);
         let Some(known) = self.0.sizes().closed(file.file) else { return recorded };
+        // A lease that another thread has asked for meanwhile ends before the servers forget it.
+        self.settle(file.file, true).await;
         let close = FileRequest::Close { file: file.file, recorded: known };
         let closed = self.call_each_server(file.servers(), close).await?;
         let modified = closed.iter().filter_map(|reply| match reply {

@@ -182,11 +182,35 @@ impl<W: World> Client<W> {
         Ok(())
     }
 
-    /// Tells all servers of a file a size that they knew, and learns the present one. It is no
-    /// question: clients need not send writes that they gather.
-    pub(crate) async fn tell_size(&self, file: &mut FileRecord) -> Result<(), Fault> {
-        let size = file.size();
-        self.send_size_to_servers(file, size).await
+    /// Makes a file that ends before `bytes` so long at each of its servers, whatever cut of it each
+    /// knows. No server is told of a cut, nor asked for the size: that would wait for leases, and
+    /// flushes of gathered writes must not.
+    pub(crate) async fn reach_everywhere(
+        &self,
+        file: &mut FileRecord,
+        bytes: u64,
+    ) -> Result<(), Fault> {
+        FileSize { bytes, ..file.size() }.validate()?;
+        let known = file.size();
+        let number = file.file;
+        let reach = |server| async move {
+            let mut size = known;
+            for _ in 0..CUTS_MAX {
+                let wanted = FileSize { bytes: bytes.max(size.bytes), ..size };
+                let resize = FileRequest::Resize { file: number, size: wanted };
+                size = self.ask_for_size(server, resize).await?;
+                if size.bytes >= bytes {
+                    break;
+                }
+            }
+            Ok::<FileSize, Fault>(size)
+        };
+        let sizes = try_join_all(file.servers().map(reach)).await?;
+        // What all servers know, or more.
+        let least = sizes.into_iter().min().unwrap_or(known);
+        self.0.sizes().learn(number, least);
+        file.learn(least);
+        Ok(())
     }
 
     /// Sends all servers of a file a request that they answer with its size. Repeats it until all

@@ -1,7 +1,7 @@
 //! Sending gathered writes.
 
 use super::gatherings::Gathering;
-use super::store::{GatheredBatch, TakenWrites};
+use super::store::{GatheredBatch, GatheredStore, TakenWrites};
 use crate::client::faults::unexpected;
 use crate::client::state::Client;
 use futures_util::future::join_all;
@@ -32,14 +32,12 @@ struct Sending<P> {
 
 impl<W: World> Client<W> {
     /// Sends all gathered writes of a file, after those that are being sent. With `ends`, returns
-    /// the lease. With `tells_all`, servers that get no writes are told so. The work goes on if the
-    /// caller gives up.
+    /// the lease. The work goes on if the caller gives up.
     pub(super) async fn begin_flush(
         &self,
         file: FileId,
         gathering: &Rc<Gathering<W::Payload>>,
         ends: bool,
-        tells_all: bool,
     ) {
         let gatherings = self.gatherings();
         let has_ended = |gathering: &Rc<Gathering<W::Payload>>| {
@@ -56,7 +54,7 @@ impl<W: World> Client<W> {
         gathering.is_flushing.set(true);
         let (client, own) = (self.clone(), Rc::clone(gathering));
         self.spawn(async move {
-            client.flush_gathering(file, &own, ends, tells_all).await;
+            client.flush_gathering(file, &own, ends).await;
             own.is_flushing.set(false);
             client.gatherings().changed.notify();
             Ok(())
@@ -70,24 +68,21 @@ impl<W: World> Client<W> {
         file: FileId,
         gathering: &Rc<Gathering<W::Payload>>,
         ends: bool,
-        tells_all: bool,
     ) {
         let store = &gathering.store;
         if ends {
             store.permit(false);
         }
-        let taken = store.take();
-        let mut record = store.record();
-        let outcome = self.send_taken(&mut record, taken, ends, ends || tells_all).await;
-        store.learn(&record);
-        if outcome.is_err() {
-            store.permit(false);
-            self.return_leases(file, record.servers()).await;
-            // What was gathered since is lost too: this client would go on to write to a server
-            // that does not take it.
-            drop(store.take());
-        }
+        let mut outcome = self.send_all(store, ends).await;
         let is_lost = outcome.is_err();
+        if is_lost {
+            // The lease ends, with what was gathered meanwhile.
+            store.permit(false);
+            if !ends {
+                outcome = outcome.and(self.send_all(store, true).await);
+            }
+            self.return_leases(file, store.record().servers()).await;
+        }
         store.flushed(outcome);
         if is_lost {
             self.gatherings().failed(file, store);
@@ -97,36 +92,46 @@ impl<W: World> Client<W> {
         }
     }
 
+    /// Sends all that is gathered. All servers are told, so that all know of the same flushes.
+    async fn send_all(
+        &self,
+        store: &Rc<dyn GatheredStore<W::Payload>>,
+        returns: bool,
+    ) -> Result<(), Fault> {
+        let taken = store.take();
+        let mut record = store.record();
+        let outcome = self.send_taken(&mut record, taken, returns).await;
+        store.learn(&record);
+        outcome
+    }
+
     /// Makes the file long enough, and sends each server its writes.
     async fn send_taken(
         &self,
         record: &mut FileRecord,
         taken: TakenWrites<W::Payload>,
         returns: bool,
-        tells_all: bool,
     ) -> Result<(), Fault> {
         let TakenWrites { batches, until, end } = taken;
         let mut of_servers: BTreeMap<ServerId, GatheredBatch<W::Payload>> =
             batches.into_iter().map(|batch| (batch.server, batch)).collect();
-        let servers = record.servers().filter(|it| tells_all || of_servers.contains_key(it));
-        let servers: Vec<ServerId> = servers.collect();
+        let servers: Vec<ServerId> = record.servers().collect();
         let mut left: Vec<Sending<W::Payload>> = Vec::with_capacity(servers.len());
         for server in servers {
             let batch = of_servers.remove(&server);
             left.push(sending(record.file, server, batch, until, returns));
         }
-        for _ in 0..CUTS_MAX {
-            self.grow(record, end).await?;
+        for cuts in 0..CUTS_MAX {
+            if cuts > 0 || record.bytes < end {
+                self.reach_everywhere(record, end).await?;
+            }
             let sent = join_all(left.iter().map(|sending| self.send_gathered(sending))).await;
-            let mut cut = Ok(());
             let mut again = Vec::new();
             for (sending, sent) in left.into_iter().zip(sent) {
                 match sent {
                     Ok(()) => {}
-                    Err(fault @ Fault::PastEnd { .. }) => {
-                        cut = Err(fault);
-                        again.push(sending);
-                    }
+                    // Another client has made the file shorter.
+                    Err(Fault::PastEnd { .. }) => again.push(sending),
                     Err(fault) => return Err(fault),
                 }
             }
@@ -134,11 +139,6 @@ impl<W: World> Client<W> {
                 return Ok(());
             }
             left = again;
-            // Another client has made the file shorter. This waits for no lease.
-            self.tell_size(record).await?;
-            if record.bytes >= end {
-                cut?;
-            }
         }
         let cause = "it was truncated too often by other clients".to_owned();
         Err(Fault::BadRequest { cause })

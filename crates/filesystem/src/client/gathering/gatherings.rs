@@ -60,6 +60,11 @@ impl<P> Gatherings<P> {
         true
     }
 
+    /// Tells if this is the entry of a file.
+    pub(super) fn is_current(&self, file: FileId, gathering: &Rc<Gathering<P>>) -> bool {
+        self.files.borrow().get(&file).is_some_and(|known| Rc::ptr_eq(known, gathering))
+    }
+
     /// Returns, once, where writes of a file were lost.
     pub(super) fn take_failed(&self, file: FileId) -> Option<Rc<dyn GatheredStore<P>>> {
         self.failed.borrow_mut().remove(&file)

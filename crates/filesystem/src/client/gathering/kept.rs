@@ -28,6 +28,10 @@ const BLOCKS_OF_READ_MAX: u64 = 2;
 /// Number of blocks whose reads are counted.
 const COUNTED_MAX: usize = 8;
 
+/// Time in ns for which pages are read after the servers were known to know the client. A process
+/// that was stopped for longer may have lost its connections, and not know it yet.
+const CONFIRMED_MAX: u64 = 2_000_000_000;
+
 /// Result of [`KeptPages::read`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
@@ -48,6 +52,8 @@ pub struct KeptPages<P> {
     /// Number of the last event after which no page that was asked for before may be kept.
     event: u64,
     used_at: u64,
+    /// Time at which all servers of the pages knew this client, in ns.
+    confirmed_at: u64,
 }
 
 struct Page<P> {
@@ -68,6 +74,7 @@ impl<P> Default for KeptPages<P> {
             reads_before: READS_BEFORE_PAGE,
             event: 0,
             used_at: 0,
+            confirmed_at: 0,
         }
     }
 }
@@ -82,6 +89,10 @@ impl<P: Payload> KeptPages<P> {
         now: u64,
         mut copy: impl FnMut(&P, u64, Range<u64>),
     ) -> Kept {
+        self.used_at = now;
+        if !self.pages.is_empty() && now.saturating_sub(self.confirmed_at) > CONFIRMED_MAX {
+            return Kept::Missing;
+        }
         let mut missing = None;
         let blocks = record.stripe.blocks_in(range);
         if blocks.end - blocks.start > BLOCKS_OF_READ_MAX {
@@ -101,7 +112,6 @@ impl<P: Payload> KeptPages<P> {
                 None => missing = missing.or(Some(block)),
             }
         }
-        self.used_at = now;
         let Some(block) = missing else { return Kept::Read };
         let is_small = record.stripe.block_bytes <= PAGE_BYTES_MAX;
         if range.end > record.bytes || !is_small || !self.count(block) {
@@ -133,6 +143,9 @@ impl<P: Payload> KeptPages<P> {
     pub fn keep(&mut self, record: &FileRecord, block: u64, bytes: P, event: u64) -> bool {
         if event != self.event {
             return false;
+        }
+        if self.pages.is_empty() {
+            self.confirmed_at = self.used_at;
         }
         self.remove(|page| page.block == block);
         if self.pages.len() >= PAGES_MAX {
@@ -174,6 +187,11 @@ impl<P: Payload> KeptPages<P> {
             }
             stays
         });
+    }
+
+    /// Notes that at this time, in ns, all servers knew that this client may keep pages.
+    pub fn confirm(&mut self, at: u64) {
+        self.confirmed_at = self.confirmed_at.max(at);
     }
 
     /// Time of the last read, in ns.

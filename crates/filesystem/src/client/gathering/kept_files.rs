@@ -26,6 +26,8 @@ pub(super) struct KeptFile {
     pub(super) telling: Cell<u32>,
     /// True if a server let the client keep a page since it was told of none.
     pub(super) has_pages: Cell<bool>,
+    /// True once a server of the file has left: no page is kept any more.
+    pub(super) has_left: Cell<bool>,
 }
 
 impl KeptFiles {
@@ -45,10 +47,18 @@ impl KeptFiles {
         if files.len() >= FILES_MAX {
             return None;
         }
-        let (telling, has_pages) = (Cell::new(0), Cell::new(false));
-        let kept = Rc::new(KeptFile { store, servers, telling, has_pages });
+        let (telling, has_pages, has_left) = (Cell::new(0), Cell::default(), Cell::default());
+        let kept = Rc::new(KeptFile { store, servers, telling, has_pages, has_left });
         files.insert(file, Rc::clone(&kept));
         Some(kept)
+    }
+
+    /// Drops the pages of all files of a server that has left.
+    pub(super) fn drop_pages_of(&self, server: ServerId) {
+        for kept in self.files.borrow().values().filter(|kept| kept.servers.contains(&server)) {
+            kept.store.drop_pages();
+            kept.has_left.set(true);
+        }
     }
 
     /// Forgets a file, whichever entry it has.

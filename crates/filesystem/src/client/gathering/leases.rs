@@ -43,11 +43,13 @@ impl<W: World> Client<W> {
             gathering.is_leased.set(true);
             store.permit(true);
             self.watch_gathering(record.file, &gathering);
+            self.gatherings().changed.notify();
             return Ok(true);
         }
         let servers = record.servers().zip(&replies).filter(|(_, reply)| granted(reply));
         self.return_leases(record.file, servers.map(|(server, _)| server)).await;
         self.gatherings().end(record.file, &gathering);
+        self.gatherings().changed.notify();
         for reply in replies {
             match reply? {
                 Reply::Lease { .. } => {}
@@ -107,9 +109,22 @@ impl<W: World> Client<W> {
         gathering: &Rc<Gathering<W::Payload>>,
         ends: bool,
     ) {
+        if !gathering.is_leased.get() {
+            if ends {
+                // A lease that is being asked for must not begin later.
+                gathering.is_recalled.set(true);
+                let has_begun = || {
+                    let is_there = self.gatherings().is_current(file, gathering);
+                    (!is_there || gathering.is_leased.get()).then_some(())
+                };
+                self.gatherings().changed.until(has_begun).await;
+            } else {
+                return;
+            }
+        }
         let is_quiet = !gathering.is_flushing.get() && gathering.store.activity().oldest.is_none();
         if gathering.is_leased.get() && (ends || !is_quiet) {
-            self.begin_flush(file, gathering, ends, false).await;
+            self.begin_flush(file, gathering, ends).await;
         }
     }
 
@@ -126,18 +141,37 @@ impl<W: World> Client<W> {
 
     /// Does what a server wants: sends the gathered writes of a file and, if `ends`, returns its
     /// lease.
-    pub(in crate::client) fn recalled(&self, file: FileId, ends: bool) {
+    pub(in crate::client) fn recalled(&self, server: ServerId, file: FileId, ends: bool) {
         match self.gatherings().of(file) {
             Some(gathering) if gathering.is_leased.get() => {
                 let client = self.clone();
                 self.spawn(async move {
-                    client.begin_flush(file, &gathering, ends, !ends).await;
+                    client.begin_flush(file, &gathering, ends).await;
                     Ok(())
                 });
             }
             Some(gathering) => gathering.is_recalled.set(true),
-            // The lease is on its way back.
-            None => {}
+            // The lease is on its way back, or the server has given one that was not asked for.
+            None => {
+                let client = self.clone();
+                self.spawn(async move {
+                    client.return_leases(file, std::iter::once(server)).await;
+                    Ok(())
+                });
+            }
+        }
+    }
+
+    /// Gathers nothing more of the files of a server that has left, and reads from none of its
+    /// pages: it cannot recall anything any more.
+    pub(in crate::client) fn lose_leases_of(&self, server: ServerId) {
+        self.kept_files().drop_pages_of(server);
+        for file in self.gatherings().all() {
+            let Some(gathering) = self.gatherings().of(file) else { continue };
+            if gathering.store.record().servers().any(|one| one == server) {
+                gathering.store.permit(false);
+                self.recalled(server, file, true);
+            }
         }
     }
 
@@ -156,7 +190,7 @@ impl<W: World> Client<W> {
                 let is_older = |stamp, age| now.since(Instant::from_ns(stamp).min(now)) >= age;
                 let ends = is_older(activity.latest, IDLE_MAX);
                 if ends || activity.oldest.is_some_and(|oldest| is_older(oldest, AGE_MAX)) {
-                    client.begin_flush(file, &gathering, ends, false).await;
+                    client.begin_flush(file, &gathering, ends).await;
                 }
             }
         });

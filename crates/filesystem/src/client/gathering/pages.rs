@@ -4,10 +4,14 @@ use super::kept_files::KeptFile;
 use super::store::KeptStore;
 use crate::client::faults::unexpected;
 use crate::client::state::Client;
+use futures_util::future::join_all;
 use std::rc::Rc;
 use units::{Duration, FileId, Instant, ServerId};
 use wire::{BlockRequest, Fault, FileRecord, Reply};
 use world::{Payload, World};
+
+/// Time between two checks of the servers of kept pages.
+const CHECK_INTERVAL: Duration = Duration::from_ms(500);
 
 /// Time without a read after which pages are dropped: nobody has to recall them then.
 const IDLE_MAX: Duration = Duration::from_ms(1_000);
@@ -44,7 +48,7 @@ impl<W: World> Client<W> {
                 // A page that nobody could recall must not be kept.
                 let is_known = kept.is_some_and(|kept| {
                     kept.has_pages.set(kept.has_pages.get() || is_granted);
-                    self.kept_files().is_current(file.file, &kept)
+                    !kept.has_left.get() && self.kept_files().is_current(file.file, &kept)
                 });
                 Ok((page, is_granted && is_known))
             }
@@ -86,8 +90,21 @@ impl<W: World> Client<W> {
 
     /// Drops the pages of a file that this client closes. Its close tells the servers.
     pub(in crate::client) fn forget_kept(&self, file: FileId) {
-        if let Some(kept) = self.kept_files().remove(file) {
-            kept.store.drop_pages();
+        let Some(kept) = self.kept_files().of(file) else { return };
+        kept.store.drop_pages();
+        // A server that is being told must know it before another page is asked for.
+        if kept.telling.get() == 0 {
+            self.kept_files().remove(file);
+        }
+    }
+
+    /// Pings the servers of kept pages, and notes that they know this client if all answer.
+    async fn confirm(&self, kept: &Rc<KeptFile>) {
+        let at = self.world().now().as_ns();
+        let peers = kept.servers.iter().filter_map(|server| self.0.servers().peer(*server));
+        let answered = join_all(peers.map(|peer| self.world().ping(peer))).await;
+        if !kept.has_left.get() && answered.iter().all(Result::is_ok) {
+            kept.store.confirm(at);
         }
     }
 
@@ -97,7 +114,7 @@ impl<W: World> Client<W> {
         let weak = self.downgrade();
         self.spawn(async move {
             loop {
-                world.sleep(IDLE_MAX).await;
+                world.sleep(CHECK_INTERVAL).await;
                 let (Some(client), Some(kept)) = (weak.upgrade(), kept.upgrade()) else {
                     return Ok(());
                 };
@@ -106,6 +123,7 @@ impl<W: World> Client<W> {
                     now.since(used.min(now)) >= IDLE_MAX && kept.telling.get() == 0
                 };
                 if !is_idle() {
+                    client.confirm(&kept).await;
                     continue;
                 }
                 kept.store.drop_pages();

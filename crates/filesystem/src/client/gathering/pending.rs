@@ -91,8 +91,12 @@ impl<D: Default> PendingWrites<D> {
             return if wants { Added::WantsLease } else { Added::Refused };
         }
         let blocks = record.stripe.blocks_in(range);
-        let (bytes, writes) = (self.bytes + range.length(), (blocks.end - blocks.start) as usize);
-        if bytes > GATHERED_BYTES_MAX || self.writes + writes > GATHERED_WRITES_MAX {
+        let (own_bytes, own_writes) = (range.length(), (blocks.end - blocks.start) as usize);
+        if own_bytes > GATHERED_BYTES_MAX || own_writes > GATHERED_WRITES_MAX {
+            return Added::Refused;
+        }
+        let (bytes, writes) = (self.bytes + own_bytes, self.writes + own_writes);
+        if bytes > GATHERED_BYTES_MAX || writes > GATHERED_WRITES_MAX {
             return Added::Full;
         }
         for block in blocks {
@@ -114,7 +118,7 @@ impl<D: Default> PendingWrites<D> {
         self.oldest.get_or_insert(now);
         self.with_lease += 1;
         let was_half_full = self.is_half_full();
-        (self.latest, self.bytes, self.writes) = (now, bytes, self.writes + writes);
+        (self.latest, self.bytes, self.writes) = (now, bytes, writes);
         match self.is_half_full() && !was_half_full {
             true => Added::HalfFull,
             false => Added::Gathered,

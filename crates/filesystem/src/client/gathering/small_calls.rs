@@ -145,6 +145,10 @@ impl<W: World> KeptStore for Store<W> {
         self.kept.borrow().used_at()
     }
 
+    fn confirm(&self, at: u64) {
+        self.kept.borrow_mut().confirm(at);
+    }
+
     fn identity(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }

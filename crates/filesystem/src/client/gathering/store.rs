@@ -43,6 +43,9 @@ pub trait KeptStore {
     /// Time of the last read, in ns of the clock of the client's world.
     fn used_at(&self) -> u64;
 
+    /// Notes that at this time, in ns, all servers knew that this client may keep pages.
+    fn confirm(&self, at: u64);
+
     /// Number that handles of the same place have in common, and no others.
     fn identity(&self) -> usize;
 }

@@ -22,6 +22,10 @@ impl<W: World> Server<W> {
         call: (PeerId, RequestId),
         request: BlockRequest,
     ) -> Result<(), Infallible> {
+        if let BlockRequest::Page { file, .. } | BlockRequest::PageToKeep { file, .. } = request {
+            // Before there is room for the answer: others wait for that.
+            self.recall_leases(file, Some(call.0)).await;
+        }
         let large = match request {
             BlockRequest::Page { file, block } | BlockRequest::PageToKeep { file, block } => {
                 let file = self.files().get(file).ok();
@@ -49,12 +53,8 @@ impl<W: World> Server<W> {
                 self.exclude_readers(request.file, None).await;
                 pull(self, from, request).await
             }
-            BlockRequest::Page { file, block } => {
-                self.recall_leases(file, Some(from)).await;
-                page(self, file, block).await
-            }
+            BlockRequest::Page { file, block } => page(self, file, block).await,
             BlockRequest::PageToKeep { file, block } => {
-                self.recall_leases(file, Some(from)).await;
                 let open = self.files().get(file)?;
                 self.page_to_keep(from, &open, page(self, file, block)).await
             }

@@ -15,6 +15,13 @@ use wire::{Fault, FileRecord, FileSize};
 #[derive(Default)]
 pub(crate) struct ClientFiles(RefCell<SmallVec<[FileId; 2]>>);
 
+impl ClientFiles {
+    /// True if the client has a file open.
+    pub(crate) fn has(&self, file: FileId) -> bool {
+        self.0.borrow().binary_search(&file).is_ok()
+    }
+}
+
 /// All files open at a server.
 #[derive(Default)]
 pub(crate) struct OpenFiles {

@@ -21,6 +21,8 @@ impl<W: World> Server<W> {
         call: (PeerId, RequestId),
         request: FileRequest,
     ) -> Result<(), Infallible> {
+        // Before there is room for the answer: others wait for that.
+        rare(self.recall_for(call.0, &request)).await;
         let is_list = matches!(request, FileRequest::OpenSizes { .. });
         let large = is_list.then_some((Source::Memory, LARGE_ANSWER_BYTES));
         self.answer(call, large, rare(self.serve_file(call.0, request))).await
@@ -32,7 +34,6 @@ impl<W: World> Server<W> {
         request: FileRequest,
     ) -> Result<Answer<W::Payload>, Fault> {
         use FileRequest::{Drop, KeepSize, SetModified};
-        rare(self.recall_for(from, &request)).await;
         if matches!(request, Drop { .. } | KeepSize { .. } | SetModified { .. }) {
             self.check_not_read_only()?;
         }
@@ -58,9 +59,7 @@ impl<W: World> Server<W> {
                 true => Ok(Reply::InUse.into()),
                 false => self.drop_file(file).await,
             },
-            FileRequest::Lease { file, clock, since } => {
-                self.lease(from, file, (clock, since)).await
-            }
+            FileRequest::Lease { file, clock, since } => self.lease(from, file, clock, since).await,
             FileRequest::WriteGathered(_) => {
                 let cause = "gathered writes came on the way of other requests".to_owned();
                 Err(Fault::BadRequest { cause })
@@ -71,9 +70,14 @@ impl<W: World> Server<W> {
     /// Has clients flush what they have gathered, before a request that must see it.
     async fn recall_for(&self, from: PeerId, request: &FileRequest) {
         match request {
-            FileRequest::Open(record) | FileRequest::Measure(record) => {
+            FileRequest::Open(record) => {
                 self.recall_leases(record.file, None).await;
+                // An older server of the file may not know of a cut.
+                if self.files().get(record.file).is_ok_and(|it| record.cuts > it.size().cuts) {
+                    self.exclude_readers(record.file, None).await;
+                }
             }
+            FileRequest::Measure(record) => self.recall_leases(record.file, None).await,
             FileRequest::OpenSizes { .. } => self.recall_all_leases(None).await,
             FileRequest::SetModified { file, .. } => self.recall_leases(*file, Some(from)).await,
             // A question, or a cut. A client that flushes makes the file longer first, and waits
@@ -159,6 +163,7 @@ impl<W: World> Server<W> {
         self.kept_sizes().forget(file);
         self.client_caches().files.forget(file);
         self.leases().forget(file);
+        self.readers().forget(file);
         let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
         self.active_transfers().abort_on(file, &Fault::NoSuchFile { name });
         self.active_transfers().until_aborted_ended(file).await;

@@ -2,7 +2,7 @@
 
 use crate::signal::Signal;
 use policy::{GatheredPart, GatheredWrite, WriteOrder};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{ByteRange, FileId, PeerId};
 
@@ -10,11 +10,13 @@ use units::{ByteRange, FileId, PeerId};
 #[derive(Default)]
 pub(crate) struct Leases {
     files: RefCell<BTreeMap<FileId, FileLeases>>,
+    /// True once no further lease is given, because the server ends.
+    is_closed: Cell<bool>,
     /// Notified when a lease has ended, or a client has flushed.
     changed: Signal,
 }
 
-/// Leases of one file: at least one.
+/// Leases of one file: at least one, or the turn of a write.
 struct FileLeases {
     /// Clock of the stamps of all its clients.
     clock: u64,
@@ -52,6 +54,11 @@ impl Leases {
         self.files.borrow().is_empty()
     }
 
+    /// Gives no lease any more.
+    pub(crate) fn close(&self) {
+        self.is_closed.set(true);
+    }
+
     /// Files of which clients have leases.
     pub(crate) fn files(&self) -> Vec<FileId> {
         self.files.borrow().keys().copied().collect()
@@ -67,6 +74,9 @@ impl Leases {
 
     /// Gives a client a lease. False if it has one, or clients by another clock have.
     pub(super) fn grant(&self, file: FileId, client: PeerId, clock: u64, since: u64) -> bool {
+        if self.is_closed.get() {
+            return false;
+        }
         let mut files = self.files.borrow_mut();
         let leases = files.entry(file).or_insert_with(|| FileLeases {
             clock,
@@ -75,6 +85,9 @@ impl Leases {
             next: 0,
             is_writing: false,
         });
+        if leases.grants.is_empty() {
+            leases.clock = clock;
+        }
         if leases.clock != clock || leases.grants.contains_key(&client) {
             return false;
         }
@@ -100,7 +113,7 @@ impl Leases {
             return;
         }
         leases.order.end(client);
-        if leases.grants.is_empty() {
+        if leases.is_unused() {
             files.remove(&file);
         }
         drop(files);
@@ -185,41 +198,54 @@ impl Leases {
         has_turn.then_some(Turn { leases: self, file })
     }
 
-    /// Returns the clients that are to be told to flush, so that `client` does not make the server
-    /// remember more than `writes_max` writes.
-    pub(super) fn begin_flush(
+    /// Waits until a client may go on that has flushed all its writes up to a stamp: the server
+    /// remembers no more than `writes_max` pieces, or all others have flushed as much. Until then
+    /// returns, whenever there are new ones, the clients that are to be told to flush.
+    pub(super) async fn next_to_tell(
         &self,
         file: FileId,
-        client: PeerId,
+        stamp: u64,
         writes_max: usize,
-    ) -> Vec<PeerId> {
-        let mut files = self.files.borrow_mut();
-        let Some(leases) = files.get_mut(&file) else { return Vec::new() };
-        if leases.order.remembered() <= writes_max {
-            return Vec::new();
-        }
-        let mut told = leases.order.behind(client);
-        told.retain(|behind| match leases.grants.get_mut(behind) {
-            Some(grant) if grant.recalled == Recalled::Nothing => {
-                grant.recalled = Recalled::ToFlush;
-                true
+    ) -> Option<Vec<PeerId>> {
+        let next = || {
+            let mut files = self.files.borrow_mut();
+            match files.get_mut(&file) {
+                Some(leases) => leases.next_to_tell(stamp, writes_max),
+                None => Some(None),
             }
-            Some(_) | None => false,
-        });
-        told
+        };
+        self.changed.until(next).await
+    }
+}
+
+impl FileLeases {
+    fn is_unused(&self) -> bool {
+        self.grants.is_empty() && !self.is_writing
     }
 
-    /// Waits until a client may go on to flush: others have flushed as much, or the server
-    /// remembers no more than `writes_max` writes.
-    pub(super) async fn until_remembered(&self, file: FileId, client: PeerId, writes_max: usize) {
-        let may_go_on = || {
-            let files = self.files.borrow();
-            let waits = |leases: &FileLeases| {
-                leases.order.remembered() > writes_max && !leases.order.behind(client).is_empty()
-            };
-            (!files.get(&file).is_some_and(waits)).then_some(())
-        };
-        self.changed.until(may_go_on).await;
+    /// Returns the clients to tell, or that there are none to wait for. `None` to wait.
+    fn next_to_tell(&mut self, stamp: u64, writes_max: usize) -> Option<Option<Vec<PeerId>>> {
+        if self.order.remembered() > writes_max {
+            self.order.forget_all_unused();
+        }
+        if self.order.remembered() <= writes_max {
+            return Some(None);
+        }
+        let (mut told, mut waits) = (Vec::new(), false);
+        for client in self.order.behind_stamp(stamp) {
+            waits = true;
+            if let Some(grant) = self.grants.get_mut(&client)
+                && grant.recalled == Recalled::Nothing
+            {
+                grant.recalled = Recalled::ToFlush;
+                told.push(client);
+            }
+        }
+        match (waits, told.is_empty()) {
+            (false, _) => Some(None),
+            (true, false) => Some(Some(told)),
+            (true, true) => None,
+        }
     }
 }
 
@@ -232,9 +258,9 @@ impl Turn<'_> {
     }
 
     /// Returns the parts of a flush that count.
-    pub(super) fn parts(&self, client: PeerId, writes: &[GatheredWrite]) -> Vec<GatheredPart> {
+    pub(super) fn parts(&self, writes: &[GatheredWrite]) -> Vec<GatheredPart> {
         let files = self.leases.files.borrow();
-        files.get(&self.file).map_or_else(Vec::new, |one| one.order.parts(client, writes))
+        files.get(&self.file).map_or_else(Vec::new, |one| one.order.parts(writes))
     }
 
     /// Notes that the writes of a client up to `until` are carried out.
@@ -252,9 +278,14 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        if let Some(leases) = self.leases.files.borrow_mut().get_mut(&self.file) {
+        let mut files = self.leases.files.borrow_mut();
+        if let Some(leases) = files.get_mut(&self.file) {
             leases.is_writing = false;
+            if leases.is_unused() {
+                files.remove(&self.file);
+            }
         }
+        drop(files);
         self.leases.changed.notify();
     }
 }

@@ -52,6 +52,19 @@ impl Readers {
         self.changed.notify();
     }
 
+    /// Forgets a file whose data goes.
+    pub(crate) fn forget(&self, file: FileId) {
+        let mut files = self.files.borrow_mut();
+        if let Some(readers) = files.get_mut(&file) {
+            readers.told.clear();
+            if readers.is_unused() {
+                files.remove(&file);
+            }
+        }
+        drop(files);
+        self.changed.notify();
+    }
+
     /// Notes that a client has left.
     pub(crate) fn leave(&self, client: PeerId) {
         let files: Vec<FileId> = self.files.borrow().keys().copied().collect();

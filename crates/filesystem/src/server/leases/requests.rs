@@ -65,24 +65,27 @@ impl<W: World> Server<W> {
         let OrderedWrite { turn, client, stamp } = ordered;
         turn.wrote(client, range, stamp);
         drop(turn);
-        self.bound_remembered(file, client).await;
+        self.bound_remembered(file, stamp).await;
     }
 
-    /// Gives a client a lease of a file.
+    /// Gives a client a lease of a file that it has open.
     pub(crate) async fn lease(
         &self,
         from: PeerId,
         file: FileId,
-        (clock, since): (u64, u64),
+        clock: u64,
+        since: u64,
     ) -> Result<Answer<W::Payload>, Fault> {
         self.check_not_read_only()?;
-        let file = self.files().get(file)?.file;
         // A client with a cache of its own sees writes by messages about lines.
         let may_have = !self.config().client_caches;
         if may_have {
             self.exclude_readers(file, Some(from)).await;
         }
-        let is_granted = may_have && self.leases().grant(file, from, clock, since);
+        // The client may have closed it meanwhile.
+        let session = self.clients().session(from);
+        let has_open = session.is_some_and(|session| session.files().has(file));
+        let is_granted = may_have && has_open && self.leases().grant(file, from, clock, since);
         Ok(Reply::Lease { is_granted }.into())
     }
 
@@ -108,6 +111,7 @@ impl<W: World> Server<W> {
 
     /// Waits for the gathered writes of all clients, since the server ends, but not for long.
     pub(crate) async fn recall_before_end(&self) {
+        self.leases().close();
         let recalled = pin!(self.recall_all_leases(None));
         select(recalled, pin!(self.world().sleep(STOP_TIMEOUT))).await;
     }
@@ -135,8 +139,7 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
         permit: WritePermit,
     ) -> Result<(), Infallible> {
-        let written = self.write_gathered(call.0, *request, body).await;
-        drop(permit);
+        let written = self.write_gathered(call.0, *request, (body, permit)).await;
         self.send_reply(call, written.map(|()| Reply::Done.into())).await;
         Ok(())
     }
@@ -145,8 +148,13 @@ impl<W: World> Server<W> {
         self: &Rc<Self>,
         from: PeerId,
         request: WriteGathered,
-        body: Option<W::Payload>,
+        (body, permit): (Option<W::Payload>, WritePermit),
     ) -> Result<(), Fault> {
+        if request.writes.is_empty() && request.returns {
+            // Also of a file that is not open any more.
+            self.leases().end(request.file, from);
+            return Ok(());
+        }
         let file = self.files().get(request.file)?;
         let no_lease =
             || Fault::BadRequest { cause: "a client without a lease flushes".to_owned() };
@@ -154,25 +162,27 @@ impl<W: World> Server<W> {
         let writes = self.check_gathered(&file, &request, body.as_ref())?;
         if let Some(body) = body.filter(|_| !writes.is_empty()) {
             let _change = self.begin_change(&file)?;
-            let parts = turn.parts(from, &writes);
+            let parts = turn.parts(&writes);
             self.write_parts(&file, &parts, &body).await?;
             self.counters().count_moved(body.length());
         }
         turn.flushed(from, &writes, request.until);
-        drop(turn);
+        drop((turn, permit));
         if request.returns {
             self.leases().end(file.file, from);
         } else {
-            self.bound_remembered(file.file, from).await;
+            self.bound_remembered(file.file, request.until).await;
         }
         self.write_failures().report_to(file.file, from)
     }
 
-    /// Waits until the server remembers few enough writes of a file again.
-    async fn bound_remembered(&self, file: FileId, from: PeerId) {
-        let told = self.leases().begin_flush(file, from, REMEMBERED_WRITES_MAX);
-        self.tell(told, Message::Recall { file, ends: false });
-        self.leases().until_remembered(file, from, REMEMBERED_WRITES_MAX).await;
+    /// Waits until the server remembers few enough writes of a file again, for a client that has
+    /// none older than `stamp`.
+    async fn bound_remembered(&self, file: FileId, stamp: u64) {
+        while let Some(told) = self.leases().next_to_tell(file, stamp, REMEMBERED_WRITES_MAX).await
+        {
+            self.tell(told, Message::Recall { file, ends: false });
+        }
     }
 
     /// Checks gathered writes, which may come from anyone, and returns them with whole stamps.
@@ -251,6 +261,12 @@ fn gathered_data<W: World>(world: &W, parts: &[GatheredPart], body: &W::Payload)
     if parts.windows(2).all(follows) {
         return body.slice(parts[0].data_offset, length);
     }
-    let runs = parts.iter().map(|part| Run::contiguous(part.data_offset, part.range.length()));
-    world.thaw(body.clone()).gather(&runs.collect::<Vec<_>>())
+    let (memory, mut offset) = (world.memory(length), 0);
+    for part in parts {
+        let length = part.range.length();
+        let run = Run::contiguous(offset, length);
+        memory.scatter(&[run], &body.slice(part.data_offset, length));
+        offset += length;
+    }
+    memory.freeze()
 }
