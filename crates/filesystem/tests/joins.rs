@@ -13,8 +13,8 @@ use support::{Cluster, Shape, Start};
 use units::{ClientId, FileId, RegionId, Run, ServerId};
 use wire::{
     CallId, ClientKey, CollectiveCall, CollectiveRequest, FileRecord, FileRequest, GroupRequest,
-    JoinRequest, JoinWithData, LeaveRequest, MemberRun, Message, PROTOCOL_VERSION, RegisterRequest,
-    Reply, TransferName,
+    JoinRequest, LeaveRequest, MemberRun, Message, PROTOCOL_VERSION, RegisterRequest, Reply,
+    TransferName,
 };
 use world::payload::Bytes;
 use world::{Clock, Memory, OneSided, Payloads};
@@ -394,5 +394,5 @@ fn two_clients_join_for_two_members_each() {
 }
 
 fn with_data(request: JoinRequest) -> CollectiveRequest {
-    CollectiveRequest::JoinWithData(Box::new(JoinWithData { request, may_go_alone: false }))
+    CollectiveRequest::JoinWithData(Box::new(request))
 }

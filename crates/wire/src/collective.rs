@@ -31,17 +31,10 @@ pub enum CollectiveRequest {
     /// those that it writes are the body of the request, those that it reads the body of the
     /// answer. The region of its run means nothing. A server without room for the bytes answers
     /// [`Reply::NoRoom`](crate::Reply::NoRoom); then the member joins with a memory.
-    JoinWithData(Box<JoinWithData>),
-}
-
-/// Joins a collective call for one member with a small part.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct JoinWithData {
-    /// Request to join, for one member.
-    pub request: JoinRequest,
-    /// True if the member makes no other call of the group before this one ends, and has made all
-    /// calls alone with small parts that it was permitted to make alone.
-    pub may_go_alone: bool,
+    JoinWithData(Box<JoinRequest>),
+    /// As [`CollectiveRequest::JoinWithData`], of a member that makes no other call of the group
+    /// before this one ends, and whose parts in the calls that members made alone were small.
+    JoinInOrder(Box<JoinRequest>),
 }
 
 /// Disk-directed: joins a collective call for one or more members of a group, with their parts. The

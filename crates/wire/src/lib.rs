@@ -39,8 +39,8 @@ pub use client_cache::{
 pub use client_key::ClientKey;
 pub use codec::{DecodeError, PreparedRequest, decode, decode_record, encode, encode_record};
 pub use collective::{
-    CallId, CollectiveCall, CollectiveRequest, JoinRequest, JoinWithData, MemberRun,
-    PARTICIPANTS_MAX, PartRequest, PlanRequest, PlannedBlock, TransferName,
+    CallId, CollectiveCall, CollectiveRequest, JoinRequest, MemberRun, PARTICIPANTS_MAX,
+    PartRequest, PlanRequest, PlannedBlock, TransferName,
 };
 pub use entry::{Entry, EntryKind, FileDefaults, FileRecord, FileSize, Made, Special};
 pub use fault::Fault;

@@ -161,8 +161,8 @@ pub enum Reply {
     MovedTogether {
         /// Bytes moved between this server and clients.
         bytes: u64,
-        /// Number of the next calls of the group on this file that each member makes alone: it reads
-        /// and writes its parts by itself, and joins none of these calls.
+        /// Number of the next calls of the group on this file that each member makes alone: it
+        /// reads and writes its parts by itself, and joins none of these calls.
         calls_alone: u32,
     },
     /// Answer to a request for a lease.

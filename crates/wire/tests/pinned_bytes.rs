@@ -23,11 +23,11 @@ use wire::{
     CacheCommand, CacheRegistration, CacheRequest, CallId, CatalogueRequest, ClientKey,
     CollectiveCall, CollectiveRequest, CounterChange, CounterRequest, DigestsRequest, Entry,
     EntryKind, Fault, FileDefaults, FileRecord, FileRequest, FileSize, FlushRequest, GroupMessage,
-    GroupRequest, JoinRequest, JoinWithData, LeaveRequest, LineName, LineReader, LineTaker,
-    LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, PartRequest,
-    Place, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RegisterRequest, RenameManner,
-    Reply, Request, RequestId, SentLine, ServerRequest, ServerStatus, Special, TransferName,
-    UnlockRequest, WriteGathered, WriteRequest, decode_record, encode_record,
+    GroupRequest, JoinRequest, LeaveRequest, LineName, LineReader, LineTaker, LockRequest, Made,
+    MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, PartRequest, Place, PlanRequest,
+    PlannedBlock, PullRequest, ReadRequest, RegisterRequest, RenameManner, Reply, Request,
+    RequestId, SentLine, ServerRequest, ServerStatus, Special, TransferName, UnlockRequest,
+    WriteGathered, WriteRequest, decode_record, encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.
@@ -214,12 +214,11 @@ pinned!(request: Request {
     Request::Collective(CollectiveRequest::Plan(_)),
         CollectiveRequest::Plan(Box::new(plan())).into(), "23 | 01 09 00 06 02 01 03 ac 02";
     Request::Collective(CollectiveRequest::JoinWithData(_)),
-        CollectiveRequest::JoinWithData(Box::new(JoinWithData {
-            request: join(),
-            may_go_alone: true,
-        }))
-        .into(),
-        "24 | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02 01";
+        CollectiveRequest::JoinWithData(Box::new(join())).into(),
+        "24 | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02";
+    Request::Collective(CollectiveRequest::JoinInOrder(_)),
+        CollectiveRequest::JoinInOrder(Box::new(join())).into(),
+        "25 | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02";
     Request::File(FileRequest::Open(_)),
         FileRequest::Open(record()).into(),
         "30 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";

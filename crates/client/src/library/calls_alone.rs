@@ -10,7 +10,7 @@ use super::user_memory::RawMemory;
 use super::without_message::Waiting;
 use interface::UserError;
 use policy::{Access, Chunk, Direction, OwnPart};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use units::{ClientId, FileId};
 use wire::Fault;
 
@@ -22,7 +22,23 @@ const SMALL_PIECES_MAX: usize = 256;
 
 /// Calls that a member makes alone.
 #[derive(Default)]
-pub(super) struct CallsAlone(Mutex<State>);
+pub(super) struct CallsAlone {
+    state: Mutex<State>,
+    /// Notified when a call has ended after which others may be made alone.
+    ended: Condvar,
+}
+
+/// How a call is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Manner {
+    /// By each member alone.
+    Alone,
+    /// By all members together.
+    Together,
+    /// By all members together. Until it [has ended](CallsAlone::has_ended) this member begins no
+    /// other.
+    InOrder,
+}
 
 #[derive(Default)]
 struct State {
@@ -30,26 +46,39 @@ struct State {
     left: u32,
     /// True if all parts of the calls alone were small.
     all_small: bool,
+    /// True while a call is under way that decides about the next ones.
+    is_deciding: bool,
 }
 
 impl CallsAlone {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes how many of the next calls on a file are made alone.
-    pub(super) fn granted(&self, file: FileId, calls: u32) {
-        if calls > 0 {
-            *self.lock() = State { file: Some(file), left: calls, all_small: true };
-        }
-    }
-
-    /// Takes one of the calls on a file that are made alone. False if there is none.
-    pub(super) fn take(&self, file: FileId) -> bool {
+    /// Begins a call on a file, after one that decides about it. `waits` tells that the caller waits
+    /// for its end; `may_be_alone` that it is of a kind that is made alone.
+    pub(super) fn begin(&self, file: FileId, waits: bool, may_be_alone: bool) -> Manner {
         let mut state = self.lock();
-        let is_alone = state.file == Some(file) && state.left > 0;
-        state.left -= u32::from(is_alone);
-        is_alone
+        // Another thread may have begun it. All members make calls in the same order.
+        while state.is_deciding {
+            state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if may_be_alone && state.file == Some(file) && state.left > 0 {
+            state.left -= 1;
+            return Manner::Alone;
+        }
+        state.is_deciding = waits && may_be_alone;
+        if state.is_deciding { Manner::InOrder } else { Manner::Together }
+    }
+
+    /// Ends a call that decides about the next ones: so many on its file are made alone.
+    pub(super) fn has_ended(&self, file: FileId, calls: u32) {
+        let mut state = self.lock();
+        state.is_deciding = false;
+        if calls > 0 {
+            (state.file, state.left, state.all_small) = (Some(file), calls, true);
+        }
+        self.ended.notify_all();
     }
 
     /// True if all parts of the last calls alone were small. Also before the first ones.
@@ -58,7 +87,7 @@ impl CallsAlone {
         state.all_small || state.file.is_none()
     }
 
-    /// Makes a call that was taken. `result` makes the result of the number of bytes.
+    /// Makes a call alone. `result` makes the result of the number of bytes.
     pub(super) fn make<T: Send + 'static>(
         &self,
         direction: Direction,

@@ -1,6 +1,6 @@
 //! Groups: processes that make collective calls together.
 
-use super::calls_alone::CallsAlone;
+use super::calls_alone::{CallsAlone, Manner};
 use super::connection::Connection;
 use super::file::File;
 use super::on_thread::OnThread;
@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use units::{ByteRange, ClientId};
+use units::{ByteRange, ClientId, FileId};
 use wire::CollectiveCall;
 use world_real::RealWorld;
 
@@ -357,10 +357,11 @@ impl Group {
         bytes: Vec<u8>,
     ) -> Operation<Vec<u8>> {
         RawMemory::of_vector(bytes, |memory, bytes| {
-            if self.is_alone(options, file) {
+            let manner = self.manner_of(options, file);
+            if manner == Manner::Alone {
                 return self.0.alone.make(direction, file, part, memory, move |_| bytes);
             }
-            self.begin(direction, options, file, part, memory, false, move |_| bytes)
+            self.begin(direction, (options, manner), file, part, memory, false, move |_| bytes)
         })
     }
 
@@ -374,23 +375,29 @@ impl Group {
         part: OwnPart,
         memory: RawMemory,
     ) -> Operation<u64> {
-        if self.is_alone(options, file) {
+        let manner = self.manner_of(options, file);
+        if manner == Manner::Alone {
             return self.0.alone.make(direction, file, part, memory, |bytes| bytes);
         }
-        self.begin(direction, options, file, part, memory, true, |bytes| bytes)
+        self.begin(direction, (options, manner), file, part, memory, true, |bytes| bytes)
     }
 
-    /// True if the members make the call that begins now alone.
-    fn is_alone(&self, options: CollectiveOptions, file: &File) -> bool {
-        let is_directed = options.strategy == Strategy::DiskDirected && !options.sync;
-        is_directed && self.0.alone.take(file.record().file)
+    /// Begins a call, and tells how it is made.
+    fn manner_of(&self, options: CollectiveOptions, file: &File) -> Manner {
+        // A forked child must not touch what other threads of its parent may have locked.
+        if !self.0.connection.0.thread.is_of_this_process() {
+            return Manner::Together;
+        }
+        let gathers = self.0.connection.options().gathers_writes;
+        let may_be_alone = options.strategy == Strategy::DiskDirected && !options.sync;
+        self.0.alone.begin(file.record().file, options.waits && gathers, may_be_alone)
     }
 
     #[allow(clippy::too_many_arguments, reason = "the one place that all forms lead to")]
     fn begin<T: Send + 'static>(
         &self,
         direction: Direction,
-        options: CollectiveOptions,
+        (options, manner): (CollectiveOptions, Manner),
         file: &File,
         part: OwnPart,
         memory: RawMemory,
@@ -400,15 +407,20 @@ impl Group {
         let (member, known, name) = (self.member(), file.known().clone(), file.name());
         let (rank, size) = (self.0.rank, self.0.size);
         let alone = Arc::clone(&self.0.alone);
-        let may_go_alone = options.waits && self.0.connection.options().gathers_writes;
+        let number_of_file = file.record().file;
+        let mut ending = (manner == Manner::InOrder).then(|| Ending {
+            alone: Arc::clone(&alone),
+            file: number_of_file,
+            calls: 0,
+        });
         let verb = if direction == Direction::Read { "read" } else { "write" };
         let what = move || format!("rank {rank} of {size} cannot {verb} {name:?} collectively");
-        self.0.connection.begin(what, uses_memory, move |shared| {
+        let begun = self.0.connection.begin(what, uses_memory, move |shared| {
             let member = Rc::clone(member.get());
             // The order of calls is that of the jobs.
             let number = member.membership.begin_call();
             let is_directed = options.strategy == Strategy::DiskDirected;
-            let may_go_alone = may_go_alone && alone.were_small();
+            let may_go_alone = ending.is_some() && alone.were_small();
             let place = (number, (!is_directed).then(|| member.peers.take_turn()));
             async move {
                 let moved = {
@@ -429,16 +441,37 @@ impl Group {
                         // Another program has truncated the file. The next call knows its size.
                         let _ = known.caught_up(&shared.client).await;
                     }
-                    alone.granted(record.file, moved?);
+                    let calls = moved?;
+                    if let Some(ending) = &mut ending {
+                        ending.calls = calls;
+                    }
                     bytes
                 };
                 Ok(result(moved))
             }
-        })
+        });
+        if manner == Manner::InOrder && begun.was_refused() {
+            self.0.alone.has_ended(number_of_file, 0);
+        }
+        begun
     }
 
     fn member(&self) -> Arc<OnThread<Rc<Member>>> {
         Arc::clone(self.0.member.as_ref().expect("a group is joined until it is dropped"))
+    }
+}
+
+/// End of a call that decides about the next ones.
+struct Ending {
+    alone: Arc<CallsAlone>,
+    file: FileId,
+    /// Number of the next calls that all members make alone.
+    calls: u32,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.alone.has_ended(self.file, self.calls);
     }
 }
 

@@ -54,6 +54,11 @@ impl<T> Operation<T> {
         operation
     }
 
+    /// True if it ended when it was begun.
+    pub(super) fn was_refused(&self) -> bool {
+        self.outcome.is_some()
+    }
+
     /// True once it has ended; never waits.
     pub fn test(&mut self) -> bool {
         if !self.has_outcome() {

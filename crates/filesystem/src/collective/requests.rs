@@ -38,7 +38,10 @@ impl<W: World> Server<W> {
                 self.join(from, *request, None).await.map(Answer::from)
             }
             CollectiveRequest::JoinWithData(request) => {
-                self.join_with_data(from, *request, body).await
+                self.join_with_data(from, (*request, false), body).await
+            }
+            CollectiveRequest::JoinInOrder(request) => {
+                self.join_with_data(from, (*request, true), body).await
             }
             CollectiveRequest::Part(request) => {
                 noncollective::server::serve(self, from, *request).await

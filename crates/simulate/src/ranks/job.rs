@@ -349,7 +349,9 @@ impl<P: Kind> Rank for JobRank<P> {
         if !is_collective || is_alone {
             let (pool, is_cached) = (self.pool.clone(), self.uses_caches());
             let is_made_by_caller = is_blocking && is_small(&part, &known.borrow());
-            let small = ((is_blocking || is_alone) && !is_cached).then(|| Rc::clone(&file.small));
+            let makes_small_calls = !is_cached && self.scenario.machine.caches_ends();
+            let small =
+                ((is_blocking || is_alone) && makes_small_calls).then(|| Rc::clone(&file.small));
             return async move {
                 if let Some(small) = small
                     && is_small_call(&small, direction, &part).await?
@@ -375,6 +377,8 @@ impl<P: Kind> Rank for JobRank<P> {
         };
         let group = file.opened.number;
         let (alone, may_go_alone) = (Rc::clone(&file.alone), is_blocking && all_small);
+        // Ranks on the machines of the papers make every call together.
+        let may_go_alone = may_go_alone && self.scenario.machine.caches_ends();
         let nodes = file.opened.members.iter().map(|rank| self.node.of(*rank));
         let addresses: Rc<[Address]> = nodes.map(|node| Address(format!("node:{node}"))).collect();
         async move {

@@ -182,9 +182,9 @@ impl<W: World> Client<W> {
         Ok(())
     }
 
-    /// Makes a file that ends before `bytes` so long at each of its servers, whatever cut of it each
-    /// knows. No server is told of a cut, nor asked for the size: that would wait for leases, and
-    /// flushes of gathered writes must not.
+    /// Makes a file that ends before `bytes` so long at each of its servers, whatever cut of it
+    /// each knows. No server is told of a cut, nor asked for the size: that would wait for leases,
+    /// and flushes of gathered writes must not.
     pub(crate) async fn reach_everywhere(
         &self,
         file: &mut FileRecord,

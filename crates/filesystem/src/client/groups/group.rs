@@ -23,8 +23,7 @@ use tracing::debug;
 use units::{ClientId, Duration, RegionId, Run, ServerId};
 use wire::{
     AllGatherRequest, CallId, CollectiveCall, CollectiveRequest, Fault, FileRecord, GroupRequest,
-    JoinRequest, JoinWithData, LeaveRequest, MemberRun, PreparedRequest, RegisterRequest, Reply,
-    TransferName,
+    JoinRequest, LeaveRequest, MemberRun, PreparedRequest, RegisterRequest, Reply, TransferName,
 };
 use world::{Memory, Payload, World};
 
@@ -174,7 +173,7 @@ impl<W: World> Group<W> {
     }
 
     /// As [`Group::transfer`], for a member that may make the next calls alone
-    /// ([`wire::JoinWithData::may_go_alone`]).
+    /// ([`CollectiveRequest::JoinInOrder`]).
     ///
     /// # Errors
     /// As for [`Group::transfer`].
@@ -206,8 +205,7 @@ impl<W: World> Group<W> {
         let begun = self.client.world().now();
         let moved = match carried {
             Some(runs) => {
-                let request = JoinWithData { request, may_go_alone };
-                self.join_with_data(request, &servers, runs, memory).await
+                self.join_with_data((request, may_go_alone), &servers, runs, memory).await
             }
             None => {
                 let joined = self.join_with_memory(request, &servers, memory).await;
@@ -248,14 +246,17 @@ impl<W: World> Group<W> {
     /// the memory by the place of the server.
     async fn join_with_data(
         &self,
-        request: JoinWithData,
+        (request, may_go_alone): (JoinRequest, bool),
         servers: &[ServerId],
         mut runs: BTreeMap<ServerId, Vec<Run>>,
         memory: &W::Memory,
     ) -> Result<Moved, Fault> {
-        let prepared =
-            PreparedRequest::new(CollectiveRequest::JoinWithData(Box::new(request.clone())));
-        let (request, prepared) = (&request.request, &prepared);
+        let boxed = Box::new(request.clone());
+        let prepared = PreparedRequest::new(match may_go_alone {
+            true => CollectiveRequest::JoinInOrder(boxed),
+            false => CollectiveRequest::JoinWithData(boxed),
+        });
+        let (request, prepared) = (&request, &prepared);
         let calls_alone = &Cell::new(0);
         let calls = (0..).map(ServerId).zip(servers).map(|(place, server)| {
             let runs = runs.remove(&place).unwrap_or_default();

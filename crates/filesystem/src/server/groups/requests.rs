@@ -18,8 +18,8 @@ use std::rc::Rc;
 use tracing::{debug, warn};
 use units::{Duration, PeerId, Run, ServerId};
 use wire::{
-    AllGatherRequest, CallId, CollectiveCall, Fault, GroupRequest, JoinRequest, JoinWithData,
-    MemberRun, Reply, RequestId,
+    AllGatherRequest, CallId, CollectiveCall, Fault, GroupRequest, JoinRequest, MemberRun, Reply,
+    RequestId,
 };
 use world::{Memory, Payload, World};
 
@@ -121,7 +121,7 @@ impl<W: World> Server<W> {
     pub(crate) async fn join_with_data(
         self: &Rc<Self>,
         from: PeerId,
-        JoinWithData { mut request, may_go_alone }: JoinWithData,
+        (mut request, may_go_alone): (JoinRequest, bool),
         body: Option<W::Payload>,
     ) -> Result<Answer<W::Payload>, Fault> {
         if !matches!(request.members[..], [MemberRun { count: 1, .. }]) {
