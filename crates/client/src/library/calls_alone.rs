@@ -55,8 +55,8 @@ impl CallsAlone {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a call on a file, after one that decides about it. `waits` tells that the caller waits
-    /// for its end; `may_be_alone` that it is of a kind that is made alone.
+    /// Begins a call on a file, after one that decides about it. `waits` tells that the caller
+    /// waits for its end; `may_be_alone` that it is of a kind that is made alone.
     pub(super) fn begin(&self, file: FileId, waits: bool, may_be_alone: bool) -> Manner {
         let mut state = self.lock();
         // Another thread may have begun it. All members make calls in the same order.

@@ -129,6 +129,19 @@ impl<P: Kind> JobRank<P> {
         Ok(record)
     }
 
+    /// Parameters of a collective call.
+    fn peer_call(&self, direction: Direction) -> PeerCall {
+        let Scenario { strategy, order, node_group_size, .. } = &*self.scenario;
+        PeerCall {
+            strategy: *strategy,
+            direction,
+            order: *order,
+            outstanding_per_disk: self.scenario.machine.outstanding_per_disk,
+            node_group_size: *node_group_size,
+            sync: false,
+        }
+    }
+
     /// Name of a file in the simulation, for whatever name the program gave.
     fn name<'a>(&'a self, name: &'a str) -> &'a str {
         self.names.get(name).map_or(name, String::as_str)
@@ -367,14 +380,7 @@ impl<P: Kind> Rank for JobRank<P> {
         }
         let (member, peers) = (Rc::clone(&file.member), Rc::clone(&file.peers));
         let (number, turn) = (member.begin_call(), peers.take_turn());
-        let call = PeerCall {
-            strategy: self.scenario.strategy,
-            direction,
-            order: self.scenario.order,
-            outstanding_per_disk: self.scenario.machine.outstanding_per_disk,
-            node_group_size: self.scenario.node_group_size,
-            sync: false,
-        };
+        let call = self.peer_call(direction);
         let group = file.opened.number;
         let (alone, may_go_alone) = (Rc::clone(&file.alone), is_blocking && all_small);
         // Ranks on the machines of the papers make every call together.
