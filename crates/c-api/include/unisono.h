@@ -441,7 +441,7 @@ enum {
     UNISONO_STAGGERED = 2 /* sorted, each server from another place on */
 };
 
-/* How a collective transfer is carried out; the same at every member, but for waits. Set size to
+/* How a collective transfer is carried out; the same at every member. Set size to
  * sizeof(unisono_collective_options_t) and the rest to 0 for the default. */
 typedef struct unisono_collective_options {
     size_t size;
@@ -452,9 +452,10 @@ typedef struct unisono_collective_options {
                                       1024; 0 means 1 */
     uint64_t node_group_size;      /* members of a group (node grouping), at most 2^32 - 1; 0 means
                                       one for each disk, but at least two groups */
-    uint64_t waits;                /* for unisono_start_read_all and unisono_start_write_all: not 0 when
-                                      this member makes no other call of the group before this one has
-                                      ended; members may differ in it */
+    uint64_t relaxed;              /* not 0: small calls need not wait for other members, and this
+                                      member makes no other call of the group before this one has
+                                      ended. Then members make some small calls by themselves, and
+                                      get only errors of their own in these. */
 } unisono_collective_options_t;
 
 /* Reads this member's part together with all members. Collective. options: NULL means the default.

@@ -17,7 +17,7 @@ extensible! {
         sync: u32,
         outstanding_per_disk: u32,
         node_group_size: u64,
-        waits: u64,
+        relaxed: u64,
     }
 }
 
@@ -67,7 +67,7 @@ impl CollectiveView {
             node_group_size,
             outstanding_per_disk: self.outstanding_per_disk.max(1),
             sync: self.sync != 0,
-            waits: self.waits != 0,
+            relaxed: self.relaxed != 0,
         })
     }
 }
@@ -83,19 +83,9 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Makes the call, and waits for its end.
-    fn make(self, direction: Direction) -> Result<u64, Failure> {
-        Ok(self.begin_as(direction, true)?.wait()?)
-    }
-
     fn begin(self, direction: Direction) -> Result<Operation<u64>, Failure> {
-        self.begin_as(direction, false)
-    }
-
-    fn begin_as(self, direction: Direction, waits: bool) -> Result<Operation<u64>, Failure> {
         let (group, file) = (self.group.get("group")?, self.file.get("file")?);
         let (part, options) = (copy(self.part)?.own, self.options.read("options")?.resolved()?);
-        let options = CollectiveOptions { waits: waits || options.waits, ..options };
         let memory = self.memory.memory(self.memory_bytes, "memory")?;
         Ok(group.start_memory(direction, options, file, part, memory))
     }
@@ -113,7 +103,7 @@ exported! {
     ) -> i64 {
         let (group, file, part) = (&group, &file, &part);
         let call = Call { group, file, part, memory: &memory, memory_bytes, options: &options };
-        call.make(Direction::Read)
+        Ok(call.begin(Direction::Read)?.wait()?)
     }
 
     /// Writes together with all members.
@@ -127,7 +117,7 @@ exported! {
     ) -> i64 {
         let (group, file, part) = (&group, &file, &part);
         let call = Call { group, file, part, memory: &memory, memory_bytes, options: &options };
-        call.make(Direction::Write)
+        Ok(call.begin(Direction::Write)?.wait()?)
     }
 
     /// Begins to read together with all members.

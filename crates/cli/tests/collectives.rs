@@ -6,7 +6,7 @@
 use crate::support;
 use client::{
     ClientId, CollectiveOptions, Connection, ConnectionOptions, Dimension, Direction, Distribution,
-    ErrorKind, Group, Instance, OwnPart, RawMemory, Strategy, wait_any,
+    ErrorKind, File, Group, Instance, OwnPart, RawMemory, Strategy, UserError, wait_any,
 };
 use rustix::process::Signal;
 use std::time::Duration;
@@ -228,6 +228,18 @@ fn a_stopped_server_writes_no_memory_after_the_call() {
     }
 }
 
+fn relaxed() -> CollectiveOptions {
+    CollectiveOptions { relaxed: true, ..CollectiveOptions::default() }
+}
+
+fn write(group: &Group, file: &File, part: &OwnPart, from: &[u8]) -> Result<u64, UserError> {
+    group.write_as(relaxed(), file, part, from)
+}
+
+fn read(group: &Group, file: &File, part: &OwnPart, into: &mut [u8]) -> Result<u64, UserError> {
+    group.read_as(relaxed(), file, part, into)
+}
+
 /// Number of requests that all servers have got.
 fn requests(place: &Place) -> u64 {
     place.status().iter().map(|server| server["requests"].as_u64().unwrap()).sum()
@@ -255,7 +267,7 @@ fn small_calls_in_a_row_are_made_alone() {
             let offset = (call * size + rank) * PIECE;
             let piece: Vec<u8> = (0..PIECE).map(|at| byte_of(call, offset + at)).collect();
             let part = OwnPart::contiguous(offset, PIECE);
-            assert_eq!(group.write(&file, &part, &piece).unwrap(), PIECE);
+            assert_eq!(write(&group, &file, &part, &piece).unwrap(), PIECE);
             let mut found = vec![0; PIECE as usize];
             if call % 50 == 0 {
                 // What the next member has written in the call before.
@@ -269,7 +281,7 @@ fn small_calls_in_a_row_are_made_alone() {
             let other = (call * size + (rank + call) % size) * PIECE;
             let mut found = vec![0; PIECE as usize];
             let part = OwnPart::contiguous(other, PIECE);
-            assert_eq!(group.read(&file, &part, &mut found).unwrap(), PIECE);
+            assert_eq!(read(&group, &file, &part, &mut found).unwrap(), PIECE);
             assert!(found.iter().zip(other..).all(|(byte, at)| *byte == byte_of(call, at)));
         }
         file.close().unwrap();
@@ -294,10 +306,10 @@ fn mixed_calls(group: Group) {
             // One member has a large part, while the others make the call alone.
             40 | 41 | 120 if rank == 2 => {
                 let part = OwnPart::contiguous(64 * MIB + call * MIB, MIB);
-                group.write(file, &part, &large).unwrap();
+                write(&group, file, &part, &large).unwrap();
             }
             // Nothing to write.
-            60 if rank == 1 => assert_eq!(group.write(file, &OwnPart::NOTHING, &[]).unwrap(), 0),
+            60 if rank == 1 => assert_eq!(write(&group, file, &OwnPart::NOTHING, &[]).unwrap(), 0),
             // Calls that do not wait.
             70..80 => {
                 let part = OwnPart::contiguous(offset, 100);
@@ -312,11 +324,11 @@ fn mixed_calls(group: Group) {
                     memory_offset,
                     length: 50,
                 });
-                group.write(file, &OwnPart::List(list.to_vec()), &piece).unwrap();
+                write(&group, file, &OwnPart::List(list.to_vec()), &piece).unwrap();
             }
             _ => {
                 let part = OwnPart::contiguous(offset, 100);
-                group.write(file, &part, &piece).unwrap();
+                write(&group, file, &part, &piece).unwrap();
             }
         }
     }
@@ -327,17 +339,44 @@ fn mixed_calls(group: Group) {
             let is_other = matches!((call, other), (40 | 41 | 120, 2) | (60, 1));
             let mut found = [0; 100];
             let part = OwnPart::contiguous((call * size + other) * 100, 100);
-            group.read(file, &part, &mut found).unwrap();
+            read(&group, file, &part, &mut found).unwrap();
             let expected = if is_other { 0 } else { (call + other) as u8 };
             assert_eq!(found, [expected; 100], "call {call} of member {other}");
         }
     }
     let mut found = vec![0; MIB as usize];
-    group.read(&files[0], &OwnPart::contiguous(64 * MIB + 40 * MIB, MIB), &mut found).unwrap();
+    read(&group, &files[0], &OwnPart::contiguous(64 * MIB + 40 * MIB, MIB), &mut found).unwrap();
     assert!(found.iter().all(|byte| *byte == 3));
     // Beyond the end: an error, whether or not the call is made alone.
     let part = OwnPart::contiguous(1 << 40, 100);
-    let error = group.read(&files[0], &part, &mut found).unwrap_err();
+    let error = read(&group, &files[0], &part, &mut found).unwrap_err();
     assert_eq!(error.kind, ErrorKind::PastEnd, "{error}");
     files.into_iter().for_each(|file| file.close().unwrap());
+}
+
+#[test]
+fn small_calls_on_the_same_bytes_are_seen_by_all() {
+    // Proves: of collective calls that write the same few bytes again and again, and read those of
+    // others, each reads what was written last, whether calls are made alone or together.
+    let place = Place::new();
+    place.start(&["--servers", "2"]);
+    members(&place, USUAL, |group| {
+        let (rank, size) = (u64::from(group.rank()), u64::from(MEMBERS));
+        let file = group.connection().open_or_create("f").unwrap();
+        for call in 0..400_u64 {
+            let own = OwnPart::contiguous(rank * 4, 4);
+            let value = (call * 10 + rank) as u32;
+            write(&group, &file, &own, &value.to_le_bytes()).unwrap();
+            if call % 7 == 0 {
+                file.flush(call % 2 == 0).unwrap();
+            }
+            group.barrier().unwrap();
+            let other = (rank + 1 + call % 3) % size;
+            let mut found = [0; 4];
+            read(&group, &file, &OwnPart::contiguous(other * 4, 4), &mut found).unwrap();
+            assert_eq!(u32::from_le_bytes(found), (call * 10 + other) as u32, "call {call}");
+            group.barrier().unwrap();
+        }
+        file.close().unwrap();
+    });
 }

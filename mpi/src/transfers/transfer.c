@@ -208,19 +208,18 @@ static int transfer_in_chunks(transfer_t *transfer)
 static int start(transfer_t *transfer, const part_memory_t *memory)
 {
     open_file_t *file = transfer->file;
-    unisono_collective_options_t options = file->options;
-    options.waits = !!(transfer->access.flags & BLOCKING);
+    const unisono_collective_options_t *options = &file->options;
     int error;
     if (is_collective(transfer))
         error = is_write(transfer)
                     ? unisono_start_write_all(file->group, file->file, memory->part, memory->start,
-                                              memory->bytes, &options, &transfer->op)
+                                              memory->bytes, options, &transfer->op)
                     : unisono_start_read_all(file->group, file->file, memory->part, memory->start,
-                                             memory->bytes, &options, &transfer->op);
+                                             memory->bytes, options, &transfer->op);
     else
         error = is_write(transfer)
                     ? unisono_start_write_part(file->file, memory->part, memory->start,
-                                               memory->bytes, (int)options.sync, &transfer->op)
+                                               memory->bytes, (int)options->sync, &transfer->op)
                     : unisono_start_read_part(file->file, memory->part, memory->start,
                                               memory->bytes, &transfer->op);
     return error ? failure(transfer) : MPI_SUCCESS;

@@ -55,9 +55,9 @@ impl CallsAlone {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a call on a file, after one that decides about it. `waits` tells that the caller
-    /// waits for its end; `may_be_alone` that it is of a kind that is made alone.
-    pub(super) fn begin(&self, file: FileId, waits: bool, may_be_alone: bool) -> Manner {
+    /// Begins a call on a file, after one that decides about it. `may_be_alone` tells that it is of
+    /// a kind that is made alone, `decides` that others may follow that are.
+    pub(super) fn begin(&self, file: FileId, decides: bool, may_be_alone: bool) -> Manner {
         let mut state = self.lock();
         // Another thread may have begun it. All members make calls in the same order.
         while state.is_deciding {
@@ -67,7 +67,7 @@ impl CallsAlone {
             state.left -= 1;
             return Manner::Alone;
         }
-        state.is_deciding = waits && may_be_alone;
+        state.is_deciding = decides && may_be_alone;
         if state.is_deciding { Manner::InOrder } else { Manner::Together }
     }
 

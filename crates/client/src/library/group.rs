@@ -49,7 +49,7 @@ impl Drop for Member {
     }
 }
 
-/// Options of a collective call. All members must pass equal ones, but for `waits`.
+/// Options of a collective call. All members must pass equal ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CollectiveOptions {
     /// Strategy of the transfer.
@@ -63,9 +63,10 @@ pub struct CollectiveOptions {
     pub node_group_size: u32,
     /// True when written data must be on stable storage at the end.
     pub sync: bool,
-    /// True when this member makes no other call of the group before this one has ended. Members
-    /// may differ in it.
-    pub waits: bool,
+    /// True when small calls need not wait for other members, and this member makes no other call
+    /// of the group before this one has ended. After some calls in a row that are so at all
+    /// members, each makes the next ones by itself, and gets only errors of its own.
+    pub relaxed: bool,
 }
 
 impl Default for CollectiveOptions {
@@ -73,7 +74,7 @@ impl Default for CollectiveOptions {
     fn default() -> Self {
         let (strategy, order) = (Strategy::DiskDirected, DiskOrder::Sorted);
         let (outstanding_per_disk, node_group_size) = (1, 0);
-        Self { strategy, order, outstanding_per_disk, node_group_size, sync: false, waits: false }
+        Self { strategy, order, outstanding_per_disk, node_group_size, sync: false, relaxed: false }
     }
 }
 
@@ -302,7 +303,6 @@ impl Group {
         part: &OwnPart,
         into: &mut [u8],
     ) -> Result<u64, UserError> {
-        let options = CollectiveOptions { waits: true, ..options };
         RawMemory::read_to(into, |memory| {
             self.start_memory(Direction::Read, options, file, part.clone(), memory)
         })
@@ -330,7 +330,6 @@ impl Group {
         part: &OwnPart,
         from: &[u8],
     ) -> Result<u64, UserError> {
-        let options = CollectiveOptions { waits: true, ..options };
         RawMemory::write_from(from, |memory| {
             self.start_memory(Direction::Write, options, file, part.clone(), memory)
         })
@@ -389,8 +388,9 @@ impl Group {
             return Manner::Together;
         }
         let gathers = self.0.connection.options().gathers_writes;
-        let may_be_alone = options.strategy == Strategy::DiskDirected && !options.sync;
-        self.0.alone.begin(file.record().file, options.waits && gathers, may_be_alone)
+        let may_be_alone =
+            options.relaxed && options.strategy == Strategy::DiskDirected && !options.sync;
+        self.0.alone.begin(file.record().file, gathers, may_be_alone)
     }
 
     #[allow(clippy::too_many_arguments, reason = "the one place that all forms lead to")]

@@ -198,7 +198,7 @@ fn measure(rank: &RealRank, group: &Group, order: &CaseOrder) -> Result<Answer, 
             outstanding_per_disk: case.outstanding_per_disk,
             node_group_size: case.node_group_size,
             sync: case.sync,
-            waits: false,
+            relaxed: false,
         },
         names: program.names("").into_keys().map(|name| (name, order.file.clone())).collect(),
         new_files: match order.life {

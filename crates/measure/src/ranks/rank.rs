@@ -210,7 +210,6 @@ impl Rank for RealRank {
             return async move { checks.transfer(options, &transfer) }.boxed_local();
         }
         let Transfer { direction, is_collective, is_blocking, part, .. } = transfer;
-        let options = CollectiveOptions { waits: is_blocking, ..options };
         let (mut bytes, memories) = (self.memory(part.memory_bytes()), Rc::clone(&self.memories));
         let extent = part.file_extent();
         let moving: LocalBoxFuture<'static, Result<Vec<u8>, UserError>> = match extent {

@@ -11,7 +11,7 @@ use filesystem::{
 use futures_util::FutureExt;
 use policy::{Access, Direction, DiskOrder, OwnPart};
 use program::{OpenedFile, Program, Rank, Stream, Transfer, meet};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,9 +56,6 @@ pub(crate) struct JobFile<P: Kind> {
     opened: OpenedFile,
     record: Rc<RefCell<FileRecord>>,
     small: Rc<SmallCalls<SimulatedWorld<P>>>,
-    /// Number of the next collective calls that all ranks make alone, and true if all parts of the
-    /// last ones were small.
-    alone: Rc<Cell<(u32, bool)>>,
     member: Rc<Group<SimulatedWorld<P>>>,
     /// For strategies in which members exchange data.
     peers: Rc<Peers<SimulatedWorld<P>>>,
@@ -337,8 +334,7 @@ impl<P: Kind> Rank for JobRank<P> {
         member.all_gather(Vec::new()).await?;
         let (record, member) = (Rc::new(RefCell::new(record)), Rc::new(member));
         let small = Rc::new(SmallCalls::new(&self.client, Rc::clone(&record)));
-        let alone = Rc::new(Cell::new((0, true)));
-        Ok(JobFile { opened, record, small, alone, member, peers: Rc::new(Peers::new(0)) })
+        Ok(JobFile { opened, record, small, member, peers: Rc::new(Peers::new(0)) })
     }
 
     async fn close(&self, file: JobFile<P>) -> Result<(), Fault> {
@@ -353,18 +349,11 @@ impl<P: Kind> Rank for JobRank<P> {
         let Transfer { direction, is_collective, is_blocking, part, .. } = transfer;
         let (client, known) = (self.client.clone(), Rc::clone(&file.record));
         let (costs, hand_over) = (self.scenario.machine.costs, self.scenario.machine.call);
-        let (calls, all_small) = file.alone.get();
-        let is_alone =
-            is_collective && calls > 0 && self.scenario.strategy == Strategy::DiskDirected;
-        if is_alone {
-            file.alone.set((calls - 1, all_small && part.bytes() <= POOLED_BYTES_MAX));
-        }
-        if !is_collective || is_alone {
+        if !is_collective {
             let (pool, is_cached) = (self.pool.clone(), self.uses_caches());
             let is_made_by_caller = is_blocking && is_small(&part, &known.borrow());
             let makes_small_calls = !is_cached && self.scenario.machine.caches_ends();
-            let small =
-                ((is_blocking || is_alone) && makes_small_calls).then(|| Rc::clone(&file.small));
+            let small = (is_blocking && makes_small_calls).then(|| Rc::clone(&file.small));
             return async move {
                 if let Some(small) = small
                     && is_small_call(&small, direction, &part).await?
@@ -382,9 +371,6 @@ impl<P: Kind> Rank for JobRank<P> {
         let (number, turn) = (member.begin_call(), peers.take_turn());
         let call = self.peer_call(direction);
         let group = file.opened.number;
-        let (alone, may_go_alone) = (Rc::clone(&file.alone), is_blocking && all_small);
-        // Ranks on the machines of the papers make every call together.
-        let may_go_alone = may_go_alone && self.scenario.machine.caches_ends();
         let nodes = file.opened.members.iter().map(|rank| self.node.of(*rank));
         let addresses: Rc<[Address]> = nodes.map(|node| Address(format!("node:{node}"))).collect();
         async move {
@@ -399,11 +385,9 @@ impl<P: Kind> Rank for JobRank<P> {
             if call.strategy == Strategy::DiskDirected {
                 let PeerCall { order, sync, .. } = call;
                 let call = CollectiveCall { direction, file: record.file, order, sync };
-                let how = (number, may_go_alone);
-                let moved = member.transfer_in_order(how, &record, call, part, &memory).await;
+                let moved = member.transfer(number, &record, call, part, &memory).await;
                 client.world().compute(costs.collective).await;
-                alone.set((moved?.calls_alone, true));
-                return Ok(());
+                return moved.map(|_| ());
             }
             let join = async || {
                 PeerMesh::join(client.clone(), group, member.rank(), addresses, TIMEOUT).await
