@@ -56,7 +56,13 @@ impl File {
         if transfer.test() {
             return transfer.wait().map_err(|error| crate::errors::exception(py, &error));
         }
-        wait_for_transfer(py, (&self.interrupted, &self.name), move || transfer.wait())
+        // The file stays open until the end, also after an interrupt.
+        let end = move || {
+            let ended = transfer.wait();
+            drop(file);
+            ended
+        };
+        wait_for_transfer(py, (&self.interrupted, &self.name), end)
     }
 
     /// The file, unless it was closed.
