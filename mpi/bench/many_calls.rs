@@ -26,7 +26,7 @@ const ROUNDS_MIN: u32 = 5;
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     mode: &'static str,
-    /// Where the pieces of a rank are in the file.
+    /// Place of the pieces of a rank in the file.
     placement: &'static str,
     direction: &'static str,
     /// Of one call.

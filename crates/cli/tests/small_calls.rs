@@ -128,7 +128,7 @@ struct Access {
     value: u8,
 }
 
-/// What threads did to the bytes of a file.
+/// Writes and reads of the bytes of a file by threads.
 #[derive(Default)]
 struct History {
     writes: Vec<(std::ops::Range<usize>, Access)>,

@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use crate::support;
+use crate::{sizes, support};
 
 use filesystem::collective::Part;
 use filesystem::{BufferPool, Client, Costs, Fault, Group, SmallCalls};
@@ -26,19 +26,7 @@ const TIMEOUT: Duration = Duration::from_ms(1_000);
 
 /// A machine whose servers give leases.
 fn some_shape(seed: u64, clients: u32) -> Shape {
-    let mut numbers = Numbers::new(seed);
-    let servers = 1 + numbers.below(3) as u32;
-    Shape {
-        servers,
-        map: support::some_map(&mut numbers, servers),
-        disks_per_server: 1 + numbers.below(2) as u32,
-        clients,
-        cache_blocks: numbers.below(6),
-        dirty_percent: numbers.pick(&[0, 50, 100]),
-        client_caches: false,
-        seed,
-        ..Shape::default()
-    }
+    Shape { clients, client_caches: false, ..sizes::some_shape(seed) }
 }
 
 /// A client with an open file.
@@ -134,7 +122,7 @@ struct Event {
     value: u8,
 }
 
-/// What happened to each byte of a file.
+/// Writes and reads of each byte of a file.
 struct History {
     writes: Vec<Vec<Event>>,
     reads: Vec<Vec<Event>>,
@@ -191,7 +179,7 @@ impl History {
     }
 }
 
-/// What the clients of one run share.
+/// State that the clients of one run share.
 #[derive(Clone)]
 struct Shared {
     history: Rc<RefCell<History>>,

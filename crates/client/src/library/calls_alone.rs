@@ -28,7 +28,7 @@ pub(super) struct CallsAlone {
     ended: Condvar,
 }
 
-/// How a call is made.
+/// Manner in which a call is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Manner {
     /// By each member alone.

@@ -1,4 +1,4 @@
-//! What the threads of a program share of small calls: gathered writes, and kept pages.
+//! State of small calls that the threads of a program share: gathered writes, and kept pages.
 
 use super::cached_record::CachedRecord;
 use filesystem::{

@@ -42,8 +42,8 @@ pub struct GatheredPart {
     pub data_offset: u64,
 }
 
-/// Who may hold gathered writes of a file, and the writes that are carried out and could meet an
-/// older one. `C` names a client.
+/// Clients that may hold gathered writes of a file, and the writes that are carried out and could
+/// meet an older one. `C` names a client.
 #[derive(Clone, Debug)]
 pub struct WriteOrder<C> {
     /// Clients with a lease. All writes of a client up to this stamp are flushed.
@@ -77,26 +77,9 @@ impl<C: Ord + Copy> WriteOrder<C> {
         }
     }
 
-    /// Tells if a client has a lease.
-    pub fn has(&self, client: C) -> bool {
-        self.flushed_to.contains_key(&client)
-    }
-
-    /// True when no client has a lease.
-    pub fn is_empty(&self) -> bool {
-        self.flushed_to.is_empty()
-    }
-
     /// Number of pieces that are remembered, those without a use too.
     pub fn remembered(&self) -> usize {
         self.written.len()
-    }
-
-    /// Clients that have flushed less than `client`. Of two clients at most one is behind the
-    /// other.
-    pub fn behind(&self, client: C) -> impl Iterator<Item = C> {
-        let own = self.flushed_to.get(&client).copied().unwrap_or(u64::MAX);
-        self.behind_stamp(own)
     }
 
     /// Clients that may hold writes that are older than `stamp`.
@@ -307,7 +290,7 @@ mod tests {
         }
 
         fn write(&mut self, client: u8, start: usize, end: usize) {
-            if !self.order.has(client) {
+            if !self.order.flushed_to.contains_key(&client) {
                 self.order.begin(client, self.now);
             }
             self.now += 1;
@@ -337,7 +320,7 @@ mod tests {
 
         /// Writes without a lease, or with one after a flush.
         fn write_at_once(&mut self, client: u8, start: usize, end: usize) {
-            if self.order.has(client) {
+            if self.order.flushed_to.contains_key(&client) {
                 self.flush(client);
             }
             self.now += 1;
@@ -356,7 +339,7 @@ mod tests {
                 self.end(client);
             }
             assert_eq!(self.stored, self.last);
-            assert!(self.order.is_empty() && self.order.remembered() == 0);
+            assert!(self.order.flushed_to.is_empty() && self.order.remembered() == 0);
         }
     }
 
@@ -432,8 +415,8 @@ mod tests {
         assert_eq!(order.remembered(), 0, "no other client has a lease");
         order.begin('b', 1);
         order.flushed('a', &[write(0, 2), write(7, 3)], 3);
-        assert_eq!((order.remembered(), order.behind('a').collect()), (2, vec!['b']));
-        assert_eq!(order.behind('b').count(), 0);
+        assert_eq!((order.remembered(), order.behind_stamp(3).collect()), (2, vec!['b']));
+        assert_eq!(order.behind_stamp(1).count(), 0);
         // As long as b has flushed nothing, all that a flushes is remembered, and then little.
         let many = |from: u64| (from..from + 6000).map(|one| write(one * 2, 4 + one)).collect();
         let (first, second): (Vec<_>, Vec<_>) = (many(10), many(6100));

@@ -18,6 +18,7 @@ pub(in crate::client) struct KeptFiles {
     pub(super) changed: Signal,
 }
 
+/// One file of which a client keeps pages, or may.
 pub(super) struct KeptFile {
     pub(super) store: Rc<dyn KeptStore>,
     pub(super) servers: Vec<ServerId>,

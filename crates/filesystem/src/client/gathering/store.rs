@@ -1,4 +1,4 @@
-//! Where gathered writes are kept.
+//! Places where gathered writes and pages are kept.
 
 use policy::GatheredWrite;
 use units::ServerId;
@@ -26,7 +26,7 @@ pub struct TakenWrites<P> {
     pub end: u64,
 }
 
-/// When writes were gathered, in ns of the clock of the client's world.
+/// Times at which writes were gathered, in ns of the clock of the client's world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Activity {
     /// Time of the oldest write that was not taken yet.

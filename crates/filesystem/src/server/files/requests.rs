@@ -22,7 +22,9 @@ impl<W: World> Server<W> {
         request: FileRequest,
     ) -> Result<(), Infallible> {
         // Before there is room for the answer: others wait for that.
-        rare(self.recall_for(call.0, &request)).await;
+        if !self.leases().is_empty() || !self.readers().is_empty() {
+            rare(self.recall_for(call.0, &request)).await;
+        }
         let is_list = matches!(request, FileRequest::OpenSizes { .. });
         let large = is_list.then_some((Source::Memory, LARGE_ANSWER_BYTES));
         self.answer(call, large, rare(self.serve_file(call.0, request))).await

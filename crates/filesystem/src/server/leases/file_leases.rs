@@ -34,7 +34,7 @@ struct Grant {
     recalled: Recalled,
 }
 
-/// What a client was told last.
+/// Latest command to a client.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Recalled {
     Nothing,

@@ -29,6 +29,11 @@ pub(super) struct Waiting<'a> {
 }
 
 impl Readers {
+    /// True when no client keeps pages of any file.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.borrow().is_empty()
+    }
+
     /// Lets a client keep pages of a file. False when a change waits.
     pub(super) fn add(&self, file: FileId, client: PeerId) -> bool {
         let mut files = self.files.borrow_mut();
