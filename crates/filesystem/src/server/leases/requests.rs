@@ -232,7 +232,8 @@ impl<W: World> Server<W> {
         for parts in parts.chunk_by(|one, next| block_of(one) == block_of(next)) {
             let block = block_of(&parts[0]);
             let start = block * file.stripe.block_bytes;
-            let data = gathered_data(self.world(), parts, body);
+            let bytes = file.block_length(block);
+            let data = gathered_data(self.world(), parts, body, bytes);
             self.world().compute(costs.cache_write + costs.copy(data.length())).await;
             self.cache().write(file, block, &runs_of(start, parts), data).await?;
         }
@@ -253,12 +254,20 @@ fn runs_of(start: u64, parts: &[GatheredPart]) -> Vec<Run> {
     runs.into_iter().map(|range| Run::contiguous(range.start, range.length())).collect()
 }
 
-/// Returns the bytes of parts, one after the other; without a copy where they lie so.
-fn gathered_data<W: World>(world: &W, parts: &[GatheredPart], body: &W::Payload) -> W::Payload {
+/// Returns the bytes of parts of a block of `block_bytes` bytes, one after the other; without a copy
+/// where they lie so. But the cache keeps what makes up a whole block as it is, and would keep all
+/// of a longer body with it.
+fn gathered_data<W: World>(
+    world: &W,
+    parts: &[GatheredPart],
+    body: &W::Payload,
+    block_bytes: u64,
+) -> W::Payload {
     let follows =
         |two: &[GatheredPart]| two[0].data_offset + two[0].range.length() == two[1].data_offset;
-    let length = parts.iter().map(|part| part.range.length()).sum();
-    if parts.windows(2).all(follows) {
+    let length: u64 = parts.iter().map(|part| part.range.length()).sum();
+    let is_kept = length == block_bytes && length < body.length();
+    if parts.windows(2).all(follows) && !is_kept {
         return body.slice(parts[0].data_offset, length);
     }
     let (memory, mut offset) = (world.memory(length), 0);
