@@ -254,9 +254,9 @@ fn runs_of(start: u64, parts: &[GatheredPart]) -> Vec<Run> {
     runs.into_iter().map(|range| Run::contiguous(range.start, range.length())).collect()
 }
 
-/// Returns the bytes of parts of a block of `block_bytes` bytes, one after the other; without a copy
-/// where they lie so. But the cache keeps what makes up a whole block as it is, and would keep all
-/// of a longer body with it.
+/// Returns the bytes of parts of a block of `block_bytes` bytes, one after the other; without a
+/// copy where they lie so. But the cache keeps what makes up a whole block as it is, and would keep
+/// all of a longer body with it.
 fn gathered_data<W: World>(
     world: &W,
     parts: &[GatheredPart],
