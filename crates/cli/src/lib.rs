@@ -21,7 +21,7 @@ mod traces;
 use arguments::{Arguments, Command, pages};
 use clap::Parser;
 use files::{copies, layout, names};
-use instances::{mounts, servers, space};
+use instances::{mounts, servers, space, stops};
 use interface::{ReplacementPolicies, UserError};
 use measurements::{bench, demo, replay};
 use output::present;
@@ -70,7 +70,7 @@ fn carry_out(
         Command::Run(program) => return run::run(&program),
         Command::Record(program) => return record::run(&program),
         Command::Start(start) => servers::start(&start),
-        Command::Stop(stop) => servers::stop(&stop),
+        Command::Stop(stop) => stops::stop(&stop),
         Command::Status(status) => servers::status(&status),
         Command::Doctor(doctor) => servers::doctor(&doctor),
         Command::Put(put) => copies::put(&put.which, &put.what),
@@ -102,6 +102,7 @@ fn carry_out(
         Command::Serve(serve) => servers::serve(&serve, policies),
         Command::ServeRemote(_) => cluster::serve_remote(policies),
         Command::Supervise(which) => cluster::supervise(&servers::instance(&which)),
+        Command::KeepMemory(which) => cluster::keep_memory(&which.directory),
         Command::Pages(which) => pages::run(&which),
         Command::BenchTopsClient => measure::tops_client(),
         Command::Rank => measure::run_rank(),

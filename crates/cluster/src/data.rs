@@ -2,6 +2,7 @@
 
 use crate::durable::replace;
 use crate::labels::{has_objects, is_labelled};
+use crate::memory::DIRECTORY_PREFIX;
 use crate::server::CATALOGUE;
 use client::absolute;
 use interface::UserError;
@@ -20,7 +21,7 @@ pub struct DataDirectories {
 
 impl DataDirectories {
     /// Deals `directories` to `servers`: directory i goes to server i modulo servers. Without any,
-    /// each server gets one below `default_parent`.
+    /// each server gets one below `default_parent`, whose objects are in memory if `in_memory`.
     ///
     /// # Errors
     /// Fails when the servers cannot have the same number each, or a directory is named twice.
@@ -28,6 +29,7 @@ impl DataDirectories {
         directories: &[PathBuf],
         servers: u32,
         default_parent: &Path,
+        in_memory: bool,
     ) -> Result<Self, UserError> {
         if servers == 0 || servers > 4096 {
             return Err(UserError::usage(
@@ -37,7 +39,8 @@ impl DataDirectories {
             ));
         }
         if directories.is_empty() {
-            let own = |server| vec![default_parent.join(format!("server-{server}"))];
+            let prefix = if in_memory { DIRECTORY_PREFIX } else { "server-" };
+            let own = |server| vec![default_parent.join(format!("{prefix}{server}"))];
             let by_server = (0..servers).map(own).collect();
             return Ok(Self { by_server, are_named: false });
         }

@@ -26,6 +26,7 @@ mod job;
 mod labels;
 mod leftovers;
 mod local_server;
+mod memory;
 mod private;
 mod process;
 mod process_name;
@@ -43,6 +44,7 @@ pub use hosts::{
 };
 pub use job::{JobInstance, JobProgram, Signals};
 pub use local_server::serve_process;
+pub use memory::{discard_memory, keep_memory, memories_held};
 pub use private::refuse_root;
 pub use process::{Child, Program, run_to_end};
 pub use start::{ServerOptions, start};

@@ -3,6 +3,7 @@
 use crate::agreement::Agreement;
 use crate::generations::of_catalogue;
 use crate::labels::OwnDirectories;
+use crate::memory::refuse_lost;
 use crate::private::make_data_directory;
 use crate::server::{ServerPlan, serve_plan};
 use crate::started::{Bond, found, receive_order, serve_started};
@@ -25,6 +26,7 @@ pub(crate) struct LocalOrder {
     pub(crate) disk_timeout_s: u32,
     pub(crate) direct: Direct,
     pub(crate) degraded: bool,
+    pub(crate) memory_bytes: Option<u64>,
 }
 
 impl LocalOrder {
@@ -45,6 +47,7 @@ impl LocalOrder {
             disk_timeout_s: file.disk_timeout_s,
             direct: file.direct.clone(),
             degraded: file.degraded.is_some(),
+            memory_bytes: file.memory_bytes,
         })
     }
 
@@ -53,6 +56,9 @@ impl LocalOrder {
         // What is missing stays so where nothing may be changed.
         let mut data = self.entry.data.iter().filter(|data| !self.degraded || data.exists());
         data.try_for_each(|directory| make_data_directory(directory))?;
+        if self.memory_bytes.is_some() {
+            self.entry.data.iter().try_for_each(|it| refuse_lost(it, self.entry.id))?;
+        }
         Ok(ServerPlan {
             id: self.entry.id,
             servers: self.servers,
@@ -64,6 +70,7 @@ impl LocalOrder {
             disk_timeout_s: self.disk_timeout_s,
             key: instance.key()?,
             degraded: self.degraded,
+            memory_bytes: self.memory_bytes,
             generation: 0,
             lost: Vec::new(),
         })

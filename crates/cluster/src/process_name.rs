@@ -5,7 +5,11 @@ use client::ProcessName;
 
 /// Identification of this process.
 pub(crate) fn own_name() -> Option<ProcessName> {
-    let pid = std::process::id();
+    name_of(std::process::id())
+}
+
+/// Identification of a process of this machine, such as a child.
+pub(crate) fn name_of(pid: u32) -> Option<ProcessName> {
     Some(ProcessName { boot: boot()?, pid, began: began(pid)? })
 }
 

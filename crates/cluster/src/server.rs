@@ -1,6 +1,7 @@
 //! A server process.
 
 use crate::labels::identity_of;
+use crate::memory;
 use client::Direct;
 use filesystem::{Costs, ServerConfig, serve};
 use interface::{ExitCode, UserError};
@@ -59,6 +60,8 @@ pub(crate) struct ServerPlan {
     pub(crate) key: [u8; 32],
     /// True if data directories may be lost, and nothing may be changed.
     pub(crate) degraded: bool,
+    /// Memory in which its files are, in bytes. `None`: in the data directories.
+    pub(crate) memory_bytes: Option<u64>,
     /// Number of the generation of the instance; 0 until it is known.
     pub(crate) generation: u32,
     /// Cause of the loss of each data directory that is lost; empty until it is known.
@@ -80,14 +83,19 @@ pub(crate) fn serve_plan(
     interface::begin_log()?;
     raise_descriptors();
     let records = create_records(&plan)?;
+    // What is read and what was just written over lie there at the same time.
+    let lent_bytes_max = plan.cache_bytes.saturating_mul(2).saturating_add(256 * MIB);
+    let memory = plan.memory_bytes.and_then(|bytes| Some((plan.data.first()?.clone(), bytes)));
+    if let Some((directory, bytes)) = &memory {
+        memory::open(directory, id, *bytes, lent_bytes_max)?;
+    }
     let disks = disks_of(&plan)?;
     let config = NodeConfig {
         listen: Some(plan.listen),
         disks,
         records,
         key: Some(plan.key),
-        // What is read and what was just written over lie there at the same time.
-        lent_bytes_max: plan.cache_bytes.saturating_mul(2).saturating_add(256 * MIB),
+        lent_bytes_max,
         hang_limit: (plan.disk_timeout_s > 0)
             .then(|| Duration::from_secs(plan.disk_timeout_s.into())),
         limits: Some(LIMITS),
@@ -105,7 +113,7 @@ pub(crate) fn serve_plan(
         costs: Costs::FREE,
         policies,
     };
-    run(async move {
+    let served = run(async move {
         let world = RealWorld::open(config).map_err(|error| cannot_open(id, &error))?;
         let mut terminate = signal(SignalKind::terminate())
             .map_err(|error| cannot_begin(id, &error.to_string()))?;
@@ -121,7 +129,11 @@ pub(crate) fn serve_plan(
         };
         let served = serve(world, server, || ready(&address), told_to_stop).await;
         served.map_err(|fault| UserError::of_fault(&format!("server {id} failed"), &fault))
-    })
+    });
+    if let Some((directory, _)) = memory {
+        memory::give_back_empty(&directory);
+    }
+    served
 }
 
 /// Creates the directories of a server's records, in its first data directory. Where nothing may be
@@ -150,7 +162,9 @@ fn disks_of(plan: &ServerPlan) -> Result<Vec<DiskConfig>, UserError> {
             DiskOptions { direct: plan.direct.is_for(directory), ..DiskOptions::default() };
         let identity = if lost.is_some() { 0 } else { identity_of(directory)? };
         let generation = plan.generation;
-        Ok(DiskConfig { identity, generation, lost, options, ..DiskConfig::at(directory) })
+        let in_memory = plan.memory_bytes.map(|_| 0);
+        let disk = DiskConfig::at(directory);
+        Ok(DiskConfig { identity, generation, lost, in_memory, options, ..disk })
     });
     disks.collect()
 }

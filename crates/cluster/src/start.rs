@@ -43,6 +43,8 @@ pub struct ServerOptions {
     pub tcp_host: Option<String>,
     /// True to start without data directories that are lost. Then nothing can be changed.
     pub degraded: bool,
+    /// Memory of each server, in bytes, in which its files are. `None`: in the data directories.
+    pub memory_bytes: Option<u64>,
 }
 
 impl Default for ServerOptions {
@@ -55,6 +57,7 @@ impl Default for ServerOptions {
             direct: Direct::None,
             tcp_host: None,
             degraded: false,
+            memory_bytes: None,
         }
     }
 }
@@ -153,6 +156,7 @@ fn planned(instance: &Instance, data: &DataDirectories, options: &ServerOptions)
         disk_timeout_s: options.disk_timeout_s,
         direct: options.direct.clone(),
         degraded: options.degraded.then(Vec::new),
+        memory_bytes: options.memory_bytes,
         supervisor: None,
         origin: None,
     }

@@ -1,6 +1,7 @@
 //! An instance that lives as long as one command.
 
 use crate::data::DataDirectories;
+use crate::memory::discard_memory;
 use crate::process::{Child, Program, TemporaryDirectory};
 use crate::start::{ServerOptions, start_attached};
 use client::Instance;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct TemporaryInstance {
     instance: Instance,
     // Fields are dropped in this order: the servers end before their files are removed.
-    _servers: Vec<Child>,
+    servers: Vec<Child>,
     directory: TemporaryDirectory,
 }
 
@@ -28,9 +29,11 @@ impl TemporaryInstance {
         let default = std::env::temp_dir();
         let directory = TemporaryDirectory::new(parent.unwrap_or(&default))?;
         let instance = Instance::at(directory.path());
-        let data = DataDirectories::share(data, servers, &directory.path().join("data"))?;
+        let own = directory.path().join("data");
+        let in_memory = options.memory_bytes.is_some();
+        let data = DataDirectories::share(data, servers, &own, in_memory)?;
         let children = start_attached(&instance, program, &data, options)?;
-        Ok(Self { instance, _servers: children, directory })
+        Ok(Self { instance, servers: children, directory })
     }
 
     /// The instance.
@@ -41,5 +44,13 @@ impl TemporaryInstance {
     /// Directory for other files that live as long as the instance.
     pub fn directory(&self) -> &Path {
         self.directory.path()
+    }
+}
+
+impl Drop for TemporaryInstance {
+    fn drop(&mut self) {
+        self.servers.clear();
+        // Where this fails, the memory ends with the directory.
+        let _ = discard_memory(&self.instance);
     }
 }

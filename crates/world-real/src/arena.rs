@@ -2,12 +2,14 @@
 //!
 //! Invariants:
 //!
-//! - No other process can write the arena or change its size, so that peers cannot harm this one.
+//! - No peer can write the arena or change its size, so that peers cannot harm this process.
 //! - Allocated bytes never move, and no memory returns to the system.
 #![allow(unsafe_code)]
 
 use crate::huge::{self, HUGE_BYTES};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create,
+};
 use rustix::mm::ProtFlags;
 use rustix::process::{Resource, getrlimit};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -50,6 +52,21 @@ pub(crate) fn open(bytes: u64) {
         let bytes = usize::try_from(bytes).ok()?.checked_next_multiple_of(HUGE_BYTES)?;
         Arena::new(bytes.max(HUGE_BYTES)).ok()
     });
+}
+
+/// Makes memory that is mapped here for good the arena, all of it in use. `None` if the process has
+/// an arena, or the system refuses the seals. Peers may not write it either: only this process
+/// opens it for that.
+pub(crate) fn adopt(file: OwnedFd, base: NonNull<u8>, bytes: usize) -> Option<()> {
+    // Without the seal for future writes: a later process of this server writes it.
+    fcntl_add_seals(&file, SEALS).or_else(|_| is_sealed(&file)).ok()?;
+    ARENA.set(Some(Arena { file, base, bytes, used: AtomicUsize::new(bytes) })).ok()
+}
+
+/// Fails if a file lacks the seals.
+fn is_sealed(file: &OwnedFd) -> Result<(), rustix::io::Errno> {
+    let seals = fcntl_get_seals(file)?;
+    if seals.contains(SEALS) { Ok(()) } else { Err(rustix::io::Errno::PERM) }
 }
 
 /// Returns the description of the arena, if there is one.

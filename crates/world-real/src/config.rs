@@ -59,6 +59,10 @@ pub struct DiskConfig {
     /// Cause of the loss of a disk that is lost. Its directory, which may be missing, is not
     /// opened. The disk has no objects: reads fail with this cause, and writes fail too.
     pub lost: Option<String>,
+    /// Number of the disk in the memory of this process ([`use_memory`](crate::use_memory)), where
+    /// its objects are instead of in the directory. Then identity, generation and options do not
+    /// matter.
+    pub in_memory: Option<u32>,
     /// Options of use.
     pub options: DiskOptions,
 }
@@ -67,7 +71,7 @@ impl DiskConfig {
     /// A disk in this directory, of which nothing else is known, with the usual options.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         let (directory, options) = (directory.into(), DiskOptions::default());
-        Self { directory, identity: 0, generation: 0, lost: None, options }
+        Self { directory, identity: 0, generation: 0, lost: None, in_memory: None, options }
     }
 }
 

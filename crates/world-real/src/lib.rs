@@ -15,6 +15,7 @@ mod file_size_limit;
 mod host_clock;
 mod huge;
 mod memory;
+mod memory_disk;
 mod network;
 mod pool;
 mod records;
@@ -28,6 +29,7 @@ pub use disk::{
     complete_generation, read_log, reserve_generation,
 };
 pub use host_clock::host_time_ns;
+pub use memory_disk::{ReserveError, memory_in_use, reserve_memory, use_memory};
 pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
 pub use network::BlockingConnection;
 pub use records::RECORDS_FILE;

@@ -120,6 +120,18 @@ impl RealPayload {
         self.area.pointer(self.offset)
     }
 
+    /// Returns the address of the part that [`pool::allocate`] gave, if the payload has all of it.
+    pub(crate) fn whole_part(&self) -> Option<*const u8> {
+        let Origin::Pool { reserved } = self.area.origin else { return None };
+        let has_all = self.offset == 0 && self.length == reserved;
+        has_all.then(|| self.pointer())
+    }
+
+    /// True if another handle to the bytes exists.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.area) > 1
+    }
+
     /// Packs the file sides of `pieces`, in order, into one payload. Panics when a piece leaves the
     /// payload.
     pub(crate) fn gather(&self, pieces: &[PieceRun]) -> Self {
@@ -177,6 +189,17 @@ impl RealMemory {
     /// and use huge pages where that pays, so that direct reads from disks can fill them.
     pub fn new(length: usize) -> Self {
         Self { area: Arc::new(Area::new(length)), one_thread: PhantomData }
+    }
+
+    /// Wraps all of a part of the pool, which is freed after the last handle.
+    ///
+    /// # Safety
+    ///
+    /// The part is of `reserved` bytes, and only this memory uses it from here on.
+    pub(crate) unsafe fn of_part(base: NonNull<u8>, reserved: usize) -> Self {
+        let (origin, views) = (Origin::Pool { reserved }, AtomicI32::new(0));
+        let area = Area { base, length: reserved, origin, views };
+        Self { area: Arc::new(area), one_thread: PhantomData }
     }
 
     /// Wraps bytes that the caller keeps, for instance a buffer of an MPI program.

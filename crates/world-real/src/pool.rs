@@ -17,6 +17,7 @@
 use crate::arena;
 use crate::coalesce_free::coalesce_free;
 use crate::huge::{self, HUGE_BYTES, PAGE_BYTES};
+use crate::memory_disk;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::alloc::{Layout, handle_alloc_error};
 use std::collections::BTreeMap;
@@ -81,7 +82,7 @@ pub(crate) fn reserved_bytes(length: usize) -> usize {
 /// Allocates an area of `reserved` bytes (from [`reserved_bytes`] of `length`), of which `length`
 /// will be used. The contents are unspecified.
 pub(crate) fn allocate(reserved: usize, length: usize) -> NonNull<u8> {
-    let found = pooled(reserved).or_else(|| coalesced(reserved, length)).or_else(|| {
+    let found = memory_disk::allocate(reserved).or_else(|| pooled(reserved)).or_else(|| coalesced(reserved, length)).or_else(|| {
         if reserved >= HUGE_BYTES {
             return map(reserved, length / HUGE_BYTES * HUGE_BYTES);
         }
@@ -214,6 +215,10 @@ fn map_small(bytes: usize) -> Option<NonNull<u8>> {
 ///
 /// Nobody uses the area any more.
 pub(crate) unsafe fn free(base: NonNull<u8>, reserved: usize) {
+    // SAFETY: the caller says that it is unused.
+    if unsafe { memory_disk::free(base, reserved) } {
+        return;
+    }
     if let Some(class) = class(reserved) {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         let in_arena = arena::holds(base);

@@ -10,7 +10,7 @@ use super::programs::{Replay, WhatIf};
 use super::record::Record;
 use super::reproduce::Reproduce;
 use super::run::Run;
-use super::servers::{Doctor, Serve, ServeRemote, Start};
+use super::servers::{Doctor, KeepMemory, Serve, ServeRemote, Start, Stop};
 use super::sim::Sim;
 use super::traces::Traces;
 use clap::{Args, Parser, Subcommand};
@@ -40,7 +40,7 @@ pub(crate) enum Command {
     /// Start the servers of an instance, on this machine or on the hosts of a hostfile or job.
     Start(Start),
     /// Stop the servers of an instance. They first write back all dirty data.
-    Stop(InstanceOnly),
+    Stop(Stop),
     /// Show the servers of an instance.
     Status(InstanceOnly),
     /// Check this machine, the hosts of a hostfile or job, and an instance.
@@ -104,6 +104,9 @@ pub(crate) enum Command {
     /// The process that holds the launchers; started by `start`.
     #[command(name = "keep", hide = true)]
     Supervise(InstanceOnly),
+    /// The process that holds the memory of a server; started by the server.
+    #[command(hide = true)]
+    KeepMemory(KeepMemory),
     /// The process that holds a mount; started by `mount`.
     #[command(hide = true)]
     MountHold(OnInstance<Mount>),

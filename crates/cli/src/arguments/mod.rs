@@ -33,7 +33,7 @@ pub(crate) use programs::{Replay, WhatIf};
 pub(crate) use record::Record;
 pub(crate) use reproduce::Reproduce;
 pub(crate) use run::Run;
-pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start};
+pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start, Stop};
 pub(crate) use sim::{Calibrate, Demerit, Sim, SimCommand};
 pub(crate) use traces::{
     ExportFormat, TraceBtio, TraceBtioClass, TraceBtioMode, TraceExport, TraceImport, TraceInfo,

@@ -26,6 +26,9 @@ pub(crate) struct Run {
     /// inside the instance, removed at the end).
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Vec<PathBuf>,
+    /// Keep files in memory, this much at each server, which is taken at the start.
+    #[arg(long, value_parser = size, value_name = "SIZE", conflicts_with = "data")]
+    pub(crate) memory: Option<u64>,
     /// Copy a file, or a directory with everything below it, into the instance first.
     #[arg(long, value_name = "PATH")]
     pub(crate) stage_in: Vec<PathBuf>,

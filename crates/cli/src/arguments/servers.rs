@@ -58,6 +58,11 @@ pub(crate) struct Start {
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true,
           default_missing_value = ALL)]
     pub(crate) direct: Vec<PathBuf>,
+    /// Keep files in memory, this much at each server, which is taken at the start. The memory
+    /// outlives its server: after a crash or a stop, the next start with this option has the files.
+    #[arg(long, value_parser = size, value_name = "SIZE",
+          conflicts_with_all = ["data", "direct", "degraded"])]
+    pub(crate) memory: Option<u64>,
     /// Listen by TCP on this address instead of Unix sockets. Clients then need the instance's key.
     #[arg(long, value_name = "HOST", conflicts_with = "hostfile")]
     pub(crate) tcp: Option<String>,
@@ -103,14 +108,18 @@ pub(crate) struct Caches {
     /// Bypass the page cache of the servers' system (O_DIRECT).
     #[arg(long, conflicts_with = "instance")]
     direct: bool,
+    /// Keep files in memory, this much at each server to start.
+    #[arg(long, value_parser = size, value_name = "SIZE",
+          conflicts_with_all = ["instance", "data", "direct"])]
+    memory: Option<u64>,
 }
 
 impl Caches {
     /// Returns options of servers with these caches.
     pub(crate) fn options(&self) -> ServerOptions {
         ServerOptions {
-            degraded: false,
             cache_bytes: self.cache,
+            memory_bytes: self.memory,
             direct: if self.direct { Direct::All } else { Direct::None },
             ..ServerOptions::default()
         }
@@ -141,6 +150,22 @@ pub(crate) struct Doctor {
     /// Directory for the data of the servers that the check starts.
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Stop {
+    #[command(flatten)]
+    pub(crate) which: InstanceOnly,
+    /// Remove the files of an instance that has them in memory. Without this option they remain
+    /// there, and the memory remains in use, until the next start.
+    #[arg(long)]
+    pub(crate) discard: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct KeepMemory {
+    #[arg(long)]
+    pub(crate) directory: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -16,15 +16,16 @@ pub(crate) struct DiskSpace {
     pub(crate) same_as: Option<(u32, usize)>,
 }
 
-/// Disks of the servers that answer, in order.
-pub(crate) fn file_systems(states: &[ServerState]) -> Vec<DiskSpace> {
+/// Disks of the servers that answer, in order. Those in memory share no file system.
+pub(crate) fn file_systems(states: &[ServerState], in_memory: bool) -> Vec<DiskSpace> {
     let mut first_on = BTreeMap::new();
     let mut found = Vec::new();
     for ServerState { entry, status, .. } in states {
         let Ok(status) = status else { continue };
         for (disk, (size_bytes, free_bytes)) in status.disks.iter().enumerate() {
             let place = (entry.id, disk);
-            let directory = entry.data.get(disk).filter(|_| entry.host.is_none());
+            let is_known = entry.host.is_none() && !in_memory;
+            let directory = entry.data.get(disk).filter(|_| is_known);
             let first = directory
                 .and_then(|directory| device(directory))
                 .map(|device| *first_on.entry(device).or_insert(place));

@@ -4,3 +4,4 @@ mod file_systems;
 pub(crate) mod mounts;
 pub(crate) mod servers;
 pub(crate) mod space;
+pub(crate) mod stops;

@@ -1,19 +1,18 @@
-//! `start`, `stop`, `status`, and the server process itself.
+//! `start`, `status`, `doctor`, and the server process itself.
 
 use super::file_systems::{DiskSpace, file_systems};
 use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start};
-use crate::output::format::{plural, show_size};
+use crate::output::format::show_size;
 use crate::output::present;
 use client::{
     Direct, Instance, InstanceFile, LostDisk, LostFile, ServerEntry, ServerState, Session,
 };
 use cluster::{
     DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, Program,
-    ServerOptions, Stopped, Target,
+    ServerOptions, Target,
 };
 use interface::{ReplacementPolicies, UserError};
 use serde_json::json;
-use std::path::PathBuf;
 
 /// Instance of a command.
 pub(crate) fn instance(which: &InstanceOnly) -> Instance {
@@ -53,11 +52,21 @@ pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
     };
     present::line(&format!("{running}; the instance is {directory}"))?;
     for server in &file.servers {
-        let data: Vec<String> = server.data.iter().map(|path| path.display().to_string()).collect();
         let (whose, pid) = (whose(server), server.pid);
-        present::line(&format!("  {whose}  process {pid}  data {}", data.join(" ")))?;
+        present::line(&format!("  {whose}  process {pid}  {}", place_of_data(&file, server)))?;
     }
     file.degraded.map_or(Ok(()), |lost| show_degraded(&session, &file.servers, &lost))
+}
+
+/// Where a server keeps the data of files.
+fn place_of_data(file: &InstanceFile, server: &ServerEntry) -> String {
+    match file.memory_bytes {
+        Some(bytes) => format!("memory {}", show_size(bytes)),
+        None => {
+            let data = server.data.iter().map(|path| format!(" {}", path.display()));
+            format!("data{}", data.collect::<String>())
+        }
+    }
 }
 
 /// Maximum number of files that `start --degraded` lists.
@@ -134,13 +143,15 @@ fn direct(Start { direct, data, .. }: &Start) -> Result<Direct, UserError> {
 fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, UserError> {
     let parent = instance.directory().join("data");
     let servers = arguments.servers.or(arguments.servers_per_host).unwrap_or(SERVERS);
-    let data = DataDirectories::share(&arguments.data, servers, &parent)?;
+    let in_memory = arguments.memory.is_some();
+    let data = DataDirectories::share(&arguments.data, servers, &parent, in_memory)?;
     let options = ServerOptions {
         degraded: arguments.degraded,
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
         disk_timeout_s: arguments.disk_timeout_s,
         direct: direct(arguments)?,
+        memory_bytes: arguments.memory,
         tcp_host: arguments.tcp.clone(),
     };
     cluster::start(instance, &Program::current()?, &data, &options)
@@ -159,67 +170,12 @@ fn start_on_hosts(
         dirty_percent: arguments.dirty,
         disk_timeout_s: arguments.disk_timeout_s,
         direct: direct(arguments)?,
+        memory_bytes: arguments.memory,
         allow_root: arguments.root.allow_root,
         start_timeout_s: arguments.start_timeout_s,
         remote_program: arguments.remote_program.clone(),
     };
     cluster::start_on_hosts(instance, &Program::current()?, &plan.launcher, placements, options)
-}
-
-pub(crate) fn stop(arguments: &InstanceOnly) -> Result<(), UserError> {
-    let instance = instance(arguments);
-    let Stopped { servers, ended, leftovers, gone } = cluster::stop(&instance)?;
-    for (server, how) in &gone {
-        let (whose, log) = (whose(server), instance.log_path(server.id));
-        let log = log.display();
-        present::note(&format!("unisono: {whose} had already ended: {how}; see {log}"));
-    }
-    if leftovers > 0 {
-        let left = plural(leftovers as u32, "process");
-        present::note(&format!("unisono: {left} of an interrupted start ended"));
-    }
-    if arguments.json {
-        let gone: Vec<u32> = gone.iter().map(|(server, _)| server.id).collect();
-        let data = servers.iter().map(|one| json!({ "host": one.host, "directories": one.data }));
-        let data: Vec<_> = data.collect();
-        return present::json(&json!({
-            "schema": "unisono.stop/1", "stopped": ended, "gone": gone, "data": data,
-        }));
-    }
-    let stopped = format!("{} stopped", plural(ended as u32, "server"));
-    if servers.is_empty() {
-        return present::line(&stopped);
-    }
-    present::line(&format!("{stopped}; the data remains:"))?;
-    present::lines(data_lines(&instance, &servers))
-}
-
-/// Maximum number of data directories that `stop` lists.
-const LISTED_MAX: usize = 16;
-
-/// Lines that say where the data of an instance is, and how to remove it.
-fn data_lines(instance: &Instance, servers: &[ServerEntry]) -> Vec<String> {
-    let of = |server: &ServerEntry| {
-        let host = server.host.as_ref().map_or_else(String::new, |host| format!("{host}:"));
-        let shown = |path: &PathBuf| format!("{host}{}", path.display());
-        server.data.iter().map(shown).collect::<Vec<String>>()
-    };
-    let all: Vec<String> = servers.iter().flat_map(of).collect();
-    let mut lines: Vec<String> =
-        all.iter().take(LISTED_MAX).map(|one| format!("  {one}")).collect();
-    if all.len() > LISTED_MAX {
-        lines.push(format!("  and {} more", all.len() - LISTED_MAX));
-    }
-    let is_inside = |server: &ServerEntry| {
-        server.host.is_none() && server.data.iter().all(|one| one.starts_with(instance.directory()))
-    };
-    lines.push(match servers.iter().all(is_inside) {
-        true => format!("to remove it: rm -r {}", instance.directory().display()),
-        false => {
-            format!("to remove it, remove these directories and {}", instance.directory().display())
-        }
-    });
-    lines
 }
 
 pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {
@@ -304,7 +260,7 @@ pub(crate) fn serve(arguments: &Serve, policies: ReplacementPolicies) -> Result<
 }
 
 /// Description of a server, with its host if it has one.
-fn whose(server: &ServerEntry) -> String {
+pub(super) fn whose(server: &ServerEntry) -> String {
     match &server.host {
         Some(host) => format!("server {} on {host}", server.id),
         None => format!("server {}", server.id),
@@ -316,7 +272,8 @@ fn state_line(state: &ServerState) -> String {
     let whose = whose(entry);
     match status {
         Ok(status) => {
-            let disks = file_systems(std::slice::from_ref(state));
+            // A server alone: which other shares a file system does not matter.
+            let disks = file_systems(std::slice::from_ref(state), false);
             let disks = disks.iter().filter(|disk| disk.same_as.is_none());
             let total = |of: fn(&DiskSpace) -> u64| disks.clone().map(of).sum::<u64>();
             let files = files.map_or_else(|| "?".to_owned(), |files| files.to_string());

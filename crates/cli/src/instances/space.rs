@@ -10,10 +10,12 @@ use interface::UserError;
 use serde_json::{Value, json};
 
 pub(crate) fn show(arguments: &InstanceOnly) -> Result<(), UserError> {
-    let session = Session::new(instance(arguments));
+    let instance = instance(arguments);
+    let in_memory = instance.read()?.memory_bytes.is_some();
+    let session = Session::new(instance);
     session.free_leftovers();
     let states = session.status()?;
-    let disks = file_systems(&states);
+    let disks = file_systems(&states, in_memory);
     if arguments.json {
         let servers: Vec<Value> = states.iter().map(|state| server_json(state, &disks)).collect();
         present::json(&json!({ "schema": "unisono.df/1", "servers": servers }))?;

@@ -48,6 +48,9 @@ pub struct InstanceFile {
     /// changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degraded: Option<Vec<LostDisk>>,
+    /// Memory of each server, in bytes, in which its files are. `None`: in the data directories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     /// Process that holds the launchers of servers on other hosts.
     #[serde(rename = "keeper", default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<ProcessName>,

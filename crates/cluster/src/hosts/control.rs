@@ -50,6 +50,7 @@ pub(super) struct ServerOrder {
     pub(super) disk_timeout_s: u32,
     pub(super) direct: Direct,
     pub(super) degraded: bool,
+    pub(super) memory_bytes: Option<u64>,
     pub(super) allow_root: bool,
     pub(super) key: [u8; 32],
 }

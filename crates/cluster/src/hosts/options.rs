@@ -18,6 +18,8 @@ pub struct HostOptions {
     pub direct: Direct,
     /// True to start without data directories that are lost. Then nothing can be changed.
     pub degraded: bool,
+    /// Memory of each server, in bytes, in which its files are. `None`: in the data directories.
+    pub memory_bytes: Option<u64>,
     /// True if servers may run as root.
     pub allow_root: bool,
     /// Time limit for each server to start, and again to serve, in seconds.

@@ -5,6 +5,7 @@
 
 use super::address::own_address;
 use super::control::ServerOrder;
+use crate::memory::{DIRECTORY_PREFIX, refuse_lost};
 use crate::private::{make_directory, refuse_links_in, refuse_root};
 use crate::server::ServerPlan;
 use crate::started::{Bond, receive_order, serve_started};
@@ -59,12 +60,14 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
         [] => vec![usual_parent(&order.instance_name)?],
         named => named.to_vec(),
     };
-    let name = format!("server-{}", order.id);
+    let prefix = if order.memory_bytes.is_some() { DIRECTORY_PREFIX } else { "server-" };
+    let name = format!("{prefix}{}", order.id);
     let data: Vec<PathBuf> = parents.iter().map(|parent| parent.join(&name)).collect();
     // What is missing stays so where nothing may be changed.
     for directory in data.iter().filter(|data| !order.degraded || data.exists()) {
         make_private(directory)?;
         refuse_links_in(directory)?;
+        refuse_lost(directory, order.id)?;
     }
     Ok(ServerPlan {
         id: order.id,
@@ -77,6 +80,7 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
         disk_timeout_s: order.disk_timeout_s,
         key: order.key,
         degraded: order.degraded,
+        memory_bytes: order.memory_bytes,
         generation: 0,
         lost: Vec::new(),
     })

@@ -136,6 +136,7 @@ async fn begin<'a>(
         disk_timeout_s: order.options.disk_timeout_s,
         direct: order.options.direct.clone(),
         degraded: order.options.degraded.then(|| lost_disks(&permissions)),
+        memory_bytes: order.options.memory_bytes,
         supervisor: own_name(),
         origin: Some(origin.map_err(|error| cannot_write("origin".as_ref(), &error))?),
     };
@@ -229,6 +230,7 @@ fn server_order(
         disk_timeout_s: order.options.disk_timeout_s,
         direct: order.options.direct.clone(),
         degraded: order.options.degraded,
+        memory_bytes: order.options.memory_bytes,
         allow_root: order.options.allow_root,
         key,
     }

@@ -2,6 +2,7 @@
 
 use crate::data::DataDirectories;
 use crate::hosts::{HostOptions, HostPlan, start_on_hosts};
+use crate::memory::discard_memory;
 use crate::process::{Child, Program, TemporaryDirectory};
 use crate::start::{ServerOptions, start_attached};
 use crate::stop::stop;
@@ -18,6 +19,7 @@ pub struct JobInstance {
     servers: Vec<Child>,
     directory: TemporaryDirectory,
     is_running: bool,
+    is_kept: bool,
 }
 
 impl JobInstance {
@@ -35,10 +37,12 @@ impl JobInstance {
     ) -> Result<Self, UserError> {
         let directory = TemporaryDirectory::new(parent)?;
         let instance = Instance::at(directory.path());
-        let data = DataDirectories::share(data, servers, &directory.path().join("data"))?;
+        let own = directory.path().join("data");
+        let in_memory = options.memory_bytes.is_some();
+        let data = DataDirectories::share(data, servers, &own, in_memory)?;
         let servers = start_attached(&instance, program, &data, options)?;
         let file = instance.read()?;
-        Ok(Self { instance, file, servers, directory, is_running: true })
+        Ok(Self { instance, file, servers, directory, is_running: true, is_kept: false })
     }
 
     /// Starts servers on the hosts of a plan: `servers` in all, or as many as each host has. The
@@ -58,7 +62,7 @@ impl JobInstance {
         let directory = TemporaryDirectory::new(parent)?;
         let instance = Instance::at(directory.path());
         let file = start_on_hosts(&instance, program, &plan.launcher, placements, options)?;
-        Ok(Self { instance, file, servers: Vec::new(), directory, is_running: true })
+        Ok(Self { instance, file, servers: Vec::new(), directory, is_running: true, is_kept: false })
     }
 
     /// The instance.
@@ -79,6 +83,7 @@ impl JobInstance {
     /// Keeps the private directory when this is dropped, and after a signal.
     pub fn keep_directory(&mut self, keep: bool) {
         self.directory.keep(keep);
+        self.is_kept = keep;
     }
 
     /// Stops the servers, which write everything back first, and waits for their end.
@@ -100,6 +105,11 @@ impl Drop for JobInstance {
         // Launchers on hosts have no other way to learn of the end.
         if self.is_running && !self.is_here() {
             let _ = stop(&self.instance);
+        }
+        if !self.is_kept {
+            self.servers.clear();
+            // Where this fails, the memory ends with the directory.
+            let _ = discard_memory(&self.instance);
         }
     }
 }

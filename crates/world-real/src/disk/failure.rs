@@ -6,7 +6,7 @@ use world::{Damage, DiskError};
 
 /// Failure reported by a disk's thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// The directory of the disk is gone.
     Vanished,
     /// Error of the system.
@@ -32,7 +32,7 @@ impl Failure {
     }
 
     /// Converts to the error of `disk`, which was to execute `operation`.
-    pub(super) fn of(self, disk: String, operation: String) -> DiskError {
+    pub(crate) fn of(self, disk: String, operation: String) -> DiskError {
         match self {
             Self::Vanished => DiskError::Vanished { disk },
             // EFBIG: the file exceeds the limit of the process or the file system.

@@ -1,7 +1,7 @@
 //! Disk of a real node: a directory, and the threads that do its work.
 //!
 //! ```text
-//! real_disk          what a node holds: an open disk, or a lost one
+//! real_disk          what a node holds: an open disk, a lost one, or one in memory
 //! handle             an open disk: asks the threads, names the disk in errors
 //! root               the directory itself, shared with a thread for metadata queries
 //! directory          the objects of a disk: which are open, which exist
@@ -47,8 +47,10 @@ mod write_back;
 
 pub use directory::OBJECTS_DIRECTORY;
 pub(crate) use directory::objects_open_max;
+pub(crate) use failure::Failure;
 pub use generation::{Generation, Generations};
 pub use object_log::{
     LogSummary, STORED_LOG, begin_generation, complete_generation, read_log, reserve_generation,
 };
 pub use real_disk::RealDisk;
+pub(crate) use write_back::WriteBackState;

@@ -1,9 +1,13 @@
-//! A disk of a node: open, or lost.
+//! A disk of a node: open, lost, or in memory.
 
+use super::failure::Failure;
 use super::handle::OpenDisk;
 use crate::config::{DiskConfig, OpenError};
 use crate::memory::{RealMemory, RealPayload};
+use crate::memory_disk::MemoryDisk;
+use crate::network::TURN_BYTES;
 use futures_util::future::Either;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 use units::{FileId, Timestamp};
@@ -17,6 +21,13 @@ pub struct RealDisk(State);
 enum State {
     Open(OpenDisk),
     Lost(Rc<LostDisk>),
+    Memory(Rc<InMemory>),
+}
+
+/// Disk in the memory of this process. Its requests end at once.
+struct InMemory {
+    name: String,
+    disk: RefCell<MemoryDisk>,
 }
 
 /// Disk that is lost. It has no objects.
@@ -33,12 +44,21 @@ impl RealDisk {
         objects_open_max: usize,
         hang_limit: Option<Duration>,
     ) -> Result<Self, OpenError> {
-        Ok(Self(match &config.lost {
-            None => State::Open(OpenDisk::open(config, objects_open_max, hang_limit)?),
-            Some(cause) => State::Lost(Rc::new(LostDisk {
-                name: config.directory.display().to_string(),
-                cause: cause.clone(),
-            })),
+        let name = || config.directory.display().to_string();
+        Ok(Self(match (&config.lost, config.in_memory) {
+            (None, None) => State::Open(OpenDisk::open(config, objects_open_max, hang_limit)?),
+            (None, Some(number)) => {
+                let disk = MemoryDisk::open(number).ok_or_else(|| OpenError::Directory {
+                    directory: config.directory.clone(),
+                    purpose: "objects in memory",
+                    cause: "the process has no memory for disks".into(),
+                })?;
+                let name = format!("the memory of {}", name());
+                State::Memory(Rc::new(InMemory { name, disk: RefCell::new(disk) }))
+            }
+            (Some(cause), _) => {
+                State::Lost(Rc::new(LostDisk { name: name(), cause: cause.clone() }))
+            }
         }))
     }
 }
@@ -57,6 +77,23 @@ impl LostDisk {
     }
 }
 
+impl InMemory {
+    /// Executes a request that moves `bytes` bytes. Then other tasks run, if it was a long one.
+    async fn call<R>(
+        &self,
+        operation: impl FnOnce() -> String,
+        bytes: u64,
+        work: impl FnOnce(&mut MemoryDisk) -> Result<R, Failure>,
+    ) -> Result<R, DiskError> {
+        let done = work(&mut self.disk.borrow_mut());
+        let done = done.map_err(|failure| failure.of(self.name.clone(), operation()));
+        if bytes >= TURN_BYTES {
+            tokio::task::yield_now().await;
+        }
+        done
+    }
+}
+
 impl Disk for RealDisk {
     type Payload = RealPayload;
 
@@ -64,13 +101,14 @@ impl Disk for RealDisk {
         match &self.0 {
             State::Open(disk) => disk.address(object, offset),
             State::Lost(_) => 0,
+            State::Memory(_) => offset,
         }
     }
 
     async fn locate(&self, object: FileId) {
         match &self.0 {
             State::Open(disk) => disk.locate(object).await,
-            State::Lost(_) => {}
+            State::Lost(_) | State::Memory(_) => {}
         }
     }
 
@@ -78,6 +116,7 @@ impl Disk for RealDisk {
         match &self.0 {
             State::Open(disk) => disk.metadata(object).await,
             State::Lost(_) => Ok(None),
+            State::Memory(memory) => Ok(memory.disk.borrow().metadata(object)),
         }
     }
 
@@ -89,6 +128,10 @@ impl Disk for RealDisk {
         match &self.0 {
             State::Open(disk) => Either::Left(disk.set_modified(object, modified)),
             State::Lost(_) => Either::Right(std::future::ready(())),
+            State::Memory(memory) => {
+                memory.disk.borrow_mut().set_modified(object, modified);
+                Either::Right(std::future::ready(()))
+            }
         }
     }
 
@@ -101,6 +144,10 @@ impl Disk for RealDisk {
         match &self.0 {
             State::Open(disk) => disk.read(object, offset, length).await,
             State::Lost(disk) => disk.read(object, offset, length),
+            State::Memory(memory) => {
+                let operation = || format!("read {length} bytes at {offset} of {object}");
+                memory.call(operation, length, |disk| disk.read(object, offset, length)).await
+            }
         }
     }
 
@@ -115,6 +162,12 @@ impl Disk for RealDisk {
             State::Lost(disk) => {
                 disk.refuse(format!("write {} bytes at {offset} of {object}", payload.length()))
             }
+            State::Memory(memory) => {
+                let length = payload.length();
+                let operation = || format!("write {length} bytes at {offset} of {object}");
+                let write = |disk: &mut MemoryDisk| disk.write(object, offset, &payload);
+                memory.call(operation, length, write).await
+            }
         }
     }
 
@@ -123,6 +176,9 @@ impl Disk for RealDisk {
             State::Open(disk) => disk.sync(object).await,
             // Nothing was written.
             State::Lost(_) => Ok(()),
+            State::Memory(memory) => {
+                memory.call(|| format!("sync {object}"), 0, |disk| disk.sync(object)).await
+            }
         }
     }
 
@@ -130,6 +186,10 @@ impl Disk for RealDisk {
         match &self.0 {
             State::Open(disk) => disk.truncate(object, length).await,
             State::Lost(disk) => disk.refuse(format!("truncate {object} to {length} bytes")),
+            State::Memory(memory) => {
+                let operation = || format!("truncate {object} to {length} bytes");
+                memory.call(operation, 0, |disk| disk.truncate(object, length)).await
+            }
         }
     }
 
@@ -137,6 +197,10 @@ impl Disk for RealDisk {
         match &self.0 {
             State::Open(disk) => disk.remove(object).await,
             State::Lost(disk) => disk.refuse(format!("remove {object}")),
+            State::Memory(memory) => {
+                memory.disk.borrow_mut().remove(object);
+                Ok(())
+            }
         }
     }
 
@@ -144,6 +208,7 @@ impl Disk for RealDisk {
         match &self.0 {
             State::Open(disk) => disk.space().await,
             State::Lost(_) => Ok(Space { capacity_bytes: 0, free_bytes: 0 }),
+            State::Memory(memory) => Ok(memory.disk.borrow().space()),
         }
     }
 }

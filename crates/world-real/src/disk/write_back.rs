@@ -16,7 +16,7 @@ const RANGES_MAX: usize = 1024;
 
 /// Write-back state of an object since its last successful sync.
 #[derive(Default)]
-pub(super) struct WriteBackState {
+pub(crate) struct WriteBackState {
     /// Bytes written since the last sync.
     unsynced: RangeSet<u64>,
     /// Bytes that may be lost.
@@ -27,19 +27,19 @@ pub(super) struct WriteBackState {
 
 impl WriteBackState {
     /// Records a write of `bytes`.
-    pub(super) fn wrote(&mut self, bytes: ByteRange) {
+    pub(crate) fn wrote(&mut self, bytes: ByteRange) {
         insert(&mut self.unsynced, bytes);
     }
 
     /// Records a failed write: some of `bytes` may have been written.
-    pub(super) fn write_failed(&mut self, bytes: ByteRange, error: Failure) {
+    pub(crate) fn write_failed(&mut self, bytes: ByteRange, error: Failure) {
         self.unsynced.remove(bytes.start..bytes.end);
         insert(&mut self.failed, bytes);
         self.error.get_or_insert(error);
     }
 
     /// Records a successful sync. Fails while lost bytes have not been written again.
-    pub(super) fn synced(&mut self) -> Result<(), Failure> {
+    pub(crate) fn synced(&mut self) -> Result<(), Failure> {
         for range in std::mem::take(&mut self.unsynced) {
             self.failed.remove(range);
         }
@@ -50,7 +50,7 @@ impl WriteBackState {
     }
 
     /// Records a failed sync: the device lacks some bytes, and the system will not report it again.
-    pub(super) fn sync_failed(&mut self, error: Failure) -> Failure {
+    pub(crate) fn sync_failed(&mut self, error: Failure) -> Failure {
         for range in std::mem::take(&mut self.unsynced) {
             insert(&mut self.failed, ByteRange::new(range.start, range.end));
         }
@@ -58,7 +58,7 @@ impl WriteBackState {
     }
 
     /// Records a truncation to `length`: lost bytes beyond need not be written again.
-    pub(super) fn truncated(&mut self, length: u64) {
+    pub(crate) fn truncated(&mut self, length: u64) {
         for ranges in [&mut self.unsynced, &mut self.failed] {
             if length < u64::MAX {
                 ranges.remove(length..u64::MAX);
@@ -67,12 +67,12 @@ impl WriteBackState {
     }
 
     /// True if the device has every byte.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.unsynced.is_empty() && self.failed.is_empty()
     }
 
     /// True if something was written since the last sync.
-    pub(super) fn is_unsynced(&self) -> bool {
+    pub(crate) fn is_unsynced(&self) -> bool {
         !self.unsynced.is_empty()
     }
 }

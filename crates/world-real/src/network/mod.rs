@@ -35,3 +35,4 @@ mod transfer;
 pub use blocking::BlockingConnection;
 pub(crate) use node::Node;
 pub(crate) use socket::watch;
+pub(crate) use transfer::TURN_BYTES;

@@ -30,7 +30,7 @@ use client::{Direct, Session};
 use cluster::{HostOptions, JobInstance, JobProgram, Program, ServerOptions, Signals, Target};
 use compare::{Compare, Compared, PlainRun};
 use deadline::{Deadline, end_of_run};
-use interface::{ExitCode, UserError};
+use interface::{ExitCode, UserError, size_word};
 use measure::{PlainRates, plain_rates};
 use outcome::{Ending, Outcome, PlaceOfFiles};
 use report::Report;
@@ -139,8 +139,11 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
     match servers::target(&arguments.hosts, false)? {
         Target::Here => {
             let servers = arguments.servers.unwrap_or(servers::SERVERS);
-            let options =
-                ServerOptions { cache_bytes: arguments.cache, ..ServerOptions::default() };
+            let options = ServerOptions {
+                cache_bytes: arguments.cache,
+                memory_bytes: arguments.memory,
+                ..ServerOptions::default()
+            };
             let parent = std::env::temp_dir();
             JobInstance::start_here(&program, servers, &arguments.data, &parent, &options)
         }
@@ -151,6 +154,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
                 dirty_percent: client::DIRTY_PERCENT,
                 disk_timeout_s: client::DISK_TIMEOUT_S,
                 direct: Direct::None,
+                memory_bytes: arguments.memory,
                 allow_root: arguments.root.allow_root,
                 start_timeout_s: START_TIMEOUT_S,
                 remote_program: None,
@@ -198,7 +202,9 @@ fn start_command(arguments: &Run, job: &JobInstance) -> String {
     let servers = job.file().servers.len();
     if arguments.data.is_empty() {
         let directory = job.instance().directory().display();
-        return format!("unisono start --servers {servers} --instance {directory}");
+        let memory = arguments.memory.map(|bytes| format!("--memory {} ", size_word(bytes)));
+        let memory = memory.unwrap_or_default();
+        return format!("unisono start {memory}--servers {servers} --instance {directory}");
     }
     let data = arguments.data.iter().map(|path| format!(" --data {}", path.display()));
     format!("unisono start --servers {servers}{}", data.collect::<String>())

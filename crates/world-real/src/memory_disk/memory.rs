@@ -1,0 +1,219 @@
+//! The memory of the disks of this process, which is its arena too.
+//!
+//! *Invariant:* a part of the area is either free, or a chunk of one object, or belongs to one
+//! [`RealMemory`](crate::RealMemory) or payload; a chunk may be shared by payloads.
+#![allow(unsafe_code)]
+
+use super::buddies::{Buddies, ORDER_MAX};
+use super::table::{Entry, Layout, Table, UNIT_BYTES};
+use crate::arena;
+use crate::huge::{self, HUGE_BYTES};
+use crate::memory::RealMemory;
+use rustix::fs::fstat;
+use rustix::mm::ProtFlags;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Memory of the disks of this process, from [`use_memory`] on.
+static MEMORY: OnceLock<DiskMemory> = OnceLock::new();
+
+/// Memory of the disks of a process.
+pub(super) struct DiskMemory {
+    base: NonNull<u8>,
+    layout: Layout,
+    pub(super) table: Table,
+    free: Mutex<Free>,
+    /// Bytes of all chunks.
+    used: AtomicU64,
+    sequence: AtomicU64,
+    /// Chunks that an earlier process left, by disk; each is taken once.
+    left: Mutex<BTreeMap<u32, Vec<(u64, Entry)>>>,
+}
+
+// SAFETY: it only gives out parts of its memory, each to one caller.
+unsafe impl Send for DiskMemory {}
+// SAFETY: as above.
+unsafe impl Sync for DiskMemory {}
+
+struct Free {
+    parts: Buddies,
+    /// Units from the start of the area that have memory of the system.
+    resident: u64,
+}
+
+/// Makes memory that [`reserve_memory`](super::reserve_memory) made, in this process or an earlier
+/// one, that of the disks of this process. Call it once, before the first node is opened. Returns
+/// its capacity in bytes.
+///
+/// # Errors
+/// When the file is no such memory, cannot be mapped, or the process has such memory.
+pub fn use_memory(file: File) -> Result<u64, String> {
+    let bytes = fstat(&file).map_err(|error| error.to_string())?.st_size as u64;
+    let length = usize::try_from(bytes).map_err(|error| error.to_string())?;
+    let base = huge::map_shared(&file, length, ProtFlags::READ | ProtFlags::WRITE);
+    let base = base.ok_or("the address space is full")?;
+    // SAFETY: it was just mapped, and is never unmapped from here on.
+    let layout = unsafe { Table::read_layout(base, bytes) };
+    let layout = layout.ok_or("it is not memory of disks, or of another version")?;
+    // SAFETY: as above; only the table accesses what lies before the area.
+    let table = unsafe { Table::new(base, layout) };
+    let memory = DiskMemory::new(base, layout, table);
+    arena::adopt(file.into(), base, length).ok_or("the process has shared memory already")?;
+    MEMORY.set(memory).map_err(|_| "the process has memory for disks already")?;
+    Ok(layout.disk_bytes)
+}
+
+/// Bytes of the objects in the memory of this process, in whole parts. `None` without such memory.
+pub fn memory_in_use() -> Option<u64> {
+    MEMORY.get().map(DiskMemory::used)
+}
+
+/// Memory of the disks of this process.
+pub(super) fn memory() -> Option<&'static DiskMemory> {
+    MEMORY.get()
+}
+
+/// Takes a part of `bytes` bytes, a power of two, for any use. The contents are unspecified.
+pub(crate) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
+    let memory = MEMORY.get()?;
+    let order = order_of(bytes as u64)?;
+    Some(memory.pointer(memory.take(order)?))
+}
+
+/// Frees a part that [`allocate`] gave. Returns `false` if it is no part of the memory.
+///
+/// # Safety
+///
+/// Nobody uses the part any more.
+pub(crate) unsafe fn free(base: NonNull<u8>, bytes: usize) -> bool {
+    let Some(memory) = MEMORY.get() else { return false };
+    match (memory.unit_of(base.as_ptr()), order_of(bytes as u64)) {
+        (Some(unit), Some(order)) => {
+            memory.free().parts.give(unit, order);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Order of a part of `bytes` bytes, if a part can have this size.
+pub(super) fn order_of(bytes: u64) -> Option<u32> {
+    let units = bytes / UNIT_BYTES;
+    let order = units.checked_ilog2()?;
+    (bytes == UNIT_BYTES << order && order <= ORDER_MAX).then_some(order)
+}
+
+impl DiskMemory {
+    fn new(base: NonNull<u8>, layout: Layout, table: Table) -> Self {
+        let (mut chunks, mut unit) = (Vec::new(), 0);
+        while unit < layout.units() {
+            match table.entry(unit) {
+                Some(entry) => {
+                    chunks.push((unit, entry));
+                    unit += 1 << entry.order;
+                }
+                None => unit += 1,
+            }
+        }
+        let mut parts = Buddies::full(layout.units());
+        parts.give_all_but(chunks.iter().map(|(unit, one)| *unit..*unit + (1 << one.order)));
+        let used = chunks.iter().map(|(_, one)| UNIT_BYTES << one.order).sum();
+        let last = chunks.iter().map(|(_, one)| one.sequence).max().unwrap_or(0);
+        let mut left: BTreeMap<u32, Vec<_>> = BTreeMap::new();
+        chunks.into_iter().for_each(|chunk| left.entry(chunk.1.disk).or_default().push(chunk));
+        let resident = layout.disk_bytes.next_multiple_of(HUGE_BYTES as u64) / UNIT_BYTES;
+        Self {
+            base,
+            layout,
+            table,
+            free: Mutex::new(Free { parts, resident }),
+            used: AtomicU64::new(used),
+            sequence: AtomicU64::new(last + 1),
+            left: Mutex::new(left),
+        }
+    }
+
+    fn free(&self) -> MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a part of this order.
+    fn take(&self, order: u32) -> Option<u64> {
+        let mut free = self.free();
+        let unit = free.parts.take(order)?;
+        let end = unit + (1 << order);
+        if end > free.resident {
+            let huge = HUGE_BYTES as u64 / UNIT_BYTES;
+            let all = end.next_multiple_of(huge).min(self.layout.units());
+            let bytes = (all - free.resident) * UNIT_BYTES;
+            let first = self.pointer(free.resident);
+            // SAFETY: these parts had no owner until now, but for the one that was just taken.
+            unsafe { huge::populate(first, bytes as usize) };
+            free.resident = all;
+        }
+        Some(unit)
+    }
+
+    /// Takes a part of this order as a memory. Returns its first unit too.
+    pub(super) fn take_part(&self, order: u32) -> Option<(u64, RealMemory)> {
+        let unit = self.take(order)?;
+        Some((unit, self.part(unit, order)))
+    }
+
+    fn part(&self, unit: u64, order: u32) -> RealMemory {
+        // SAFETY: the callers have the part for themselves, and pass it on once.
+        unsafe { RealMemory::of_part(self.pointer(unit), (UNIT_BYTES << order) as usize) }
+    }
+
+    /// Address of a unit.
+    fn pointer(&self, unit: u64) -> NonNull<u8> {
+        assert!(unit < self.layout.units(), "a unit must lie in the area");
+        // SAFETY: the unit lies in the mapping.
+        unsafe { self.base.add((self.layout.area + unit * UNIT_BYTES) as usize) }
+    }
+
+    /// The unit that begins at an address.
+    pub(super) fn unit_of(&self, address: *const u8) -> Option<u64> {
+        let offset = (address as usize).checked_sub(self.base.as_ptr() as usize)? as u64;
+        let offset = offset.checked_sub(self.layout.area)?;
+        let unit = offset / UNIT_BYTES;
+        (offset.is_multiple_of(UNIT_BYTES) && unit < self.layout.units()).then_some(unit)
+    }
+
+    /// Capacity of the disks, in bytes.
+    pub(super) fn capacity(&self) -> u64 {
+        self.layout.disk_bytes
+    }
+
+    /// Bytes of all chunks.
+    pub(super) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Counts `more` bytes of chunks instead of `fewer`. Returns `false`, and counts nothing, if
+    /// the disks would hold more than their capacity.
+    pub(super) fn count(&self, more: u64, fewer: u64) -> bool {
+        let capacity = self.capacity();
+        let counted = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            let new = (used + more).saturating_sub(fewer);
+            (new <= capacity || more <= fewer).then_some(new)
+        });
+        counted.is_ok()
+    }
+
+    /// Number of the next chunk.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Chunks of a disk that an earlier process left: the first unit, the entry and the part of
+    /// each.
+    pub(super) fn take_left(&self, disk: u32) -> Vec<(u64, Entry, RealMemory)> {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = left.remove(&disk).unwrap_or_default().into_iter();
+        left.map(|(unit, entry)| (unit, entry, self.part(unit, entry.order))).collect()
+    }
+}

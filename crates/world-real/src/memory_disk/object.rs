@@ -1,0 +1,232 @@
+//! One object in memory: its chunks, in the order of their offsets.
+//!
+//! *Invariant:* chunks do not overlap, and begin and end at whole units of the object.
+
+use super::chunk::{Chunk, Place};
+use super::memory::{DiskMemory, order_of};
+use super::table::UNIT_BYTES;
+use crate::disk::Failure;
+use crate::memory::{RealMemory, RealPayload};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use units::{ByteRange, FileId, Timestamp};
+use world::Memory;
+
+/// Order of the largest part that is taken for bytes that must be copied: 1 MiB.
+const COPY_ORDER_MAX: u32 = 8;
+
+/// Smallest read that shares a chunk. A smaller one is a copy: while a chunk is shared, each write
+/// to it takes another part.
+const SHARED_BYTES_MIN: u64 = 64 << 10;
+
+/// Bytes of one object, which is removed when this is dropped.
+pub(super) struct Object {
+    memory: &'static DiskMemory,
+    disk: u32,
+    id: FileId,
+    /// Chunks by their offset in the object.
+    chunks: BTreeMap<u64, Chunk>,
+    /// Time of the last write.
+    pub(super) written: Timestamp,
+}
+
+impl Object {
+    /// An object without bytes.
+    pub(super) fn new(
+        memory: &'static DiskMemory,
+        disk: u32,
+        id: FileId,
+        now: Timestamp,
+    ) -> Self {
+        Self { memory, disk, id, chunks: BTreeMap::new(), written: now }
+    }
+
+    /// Adds a chunk that an earlier process left, unless a newer one has taken its place.
+    pub(super) fn restore(&mut self, chunk: Chunk, written: Timestamp) {
+        let room = chunk.room();
+        if self.overlapping(room).next().is_some() {
+            self.memory.count(0, room.length());
+            return;
+        }
+        self.written = self.written.max(written);
+        self.chunks.insert(room.start, chunk);
+    }
+
+    /// One past the last byte that was written and not freed.
+    pub(super) fn length(&self) -> u64 {
+        self.chunks.last_key_value().map_or(0, |(offset, chunk)| offset + chunk.end())
+    }
+
+    fn place(&self, offset: u64) -> Place {
+        Place { disk: self.disk, object: self.id, offset }
+    }
+
+    /// Offsets of the chunks that have room for some of these bytes, the last one first.
+    fn overlapping(&self, bytes: ByteRange) -> impl Iterator<Item = u64> {
+        let before = self.chunks.range(..bytes.end).rev();
+        let overlaps = move |(_, chunk): &(&u64, &Chunk)| chunk.room().end > bytes.start;
+        before.take_while(overlaps).map(|(offset, _)| *offset)
+    }
+
+    /// Returns the bytes of a range, verified.
+    pub(super) fn read(&self, range: ByteRange) -> Result<RealPayload, Failure> {
+        if let Some(offset) = self.overlapping(range).last()
+            && let Some(chunk) = self.chunks.get(&offset)
+            && range.length() >= SHARED_BYTES_MIN
+            && ByteRange::at(offset, chunk.end()).contains(range)
+        {
+            return chunk.read(range.start - offset..range.end - offset);
+        }
+        let memory = RealMemory::new(range.length() as usize);
+        memory.with_bytes_mut(|bytes| {
+            bytes.fill(0);
+            self.overlapping(range).try_for_each(|offset| {
+                let Some(chunk) = self.chunks.get(&offset) else { return Ok(()) };
+                let part = ByteRange::at(offset, chunk.end()).intersect(range);
+                if part.is_empty() {
+                    return Ok(());
+                }
+                let to = (part.start - range.start) as usize..(part.end - range.start) as usize;
+                chunk.copy(part.start - offset..part.end - offset, &mut bytes[to])
+            })
+        })?;
+        Ok(memory.freeze())
+    }
+
+    /// Writes bytes to a range of the same length.
+    pub(super) fn write(
+        &mut self,
+        range: ByteRange,
+        payload: &RealPayload,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        self.written = now;
+        if self.adopt(range, payload, now)? {
+            return Ok(());
+        }
+        let bytes = payload.bytes();
+        let mut at = range.start;
+        while at < range.end {
+            let rest = &bytes[(at - range.start) as usize..];
+            let here = self.overlapping(ByteRange::at(at, 1)).next();
+            at += match here.and_then(|offset| self.chunks.get_mut(&offset)) {
+                Some(chunk) => {
+                    let room = chunk.room();
+                    let length = (room.end - at).min(rest.len() as u64);
+                    chunk.write(at - room.start, &rest[..length as usize], now)?;
+                    length
+                }
+                None => self.fill_gap(at, rest, now)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Makes the payload a chunk where it lies, if it can be one. Returns `false` if its bytes must
+    /// be copied.
+    fn adopt(
+        &mut self,
+        range: ByteRange,
+        payload: &RealPayload,
+        now: Timestamp,
+    ) -> Result<bool, Failure> {
+        let is_whole = range.start.is_multiple_of(UNIT_BYTES) && order_of(range.length()).is_some();
+        let replaced: Vec<u64> = self.overlapping(range).collect();
+        let rooms = || replaced.iter().filter_map(|offset| Some(self.chunks.get(offset)?.room()));
+        if !is_whole || !rooms().all(|room| range.contains(room)) {
+            return Ok(false);
+        }
+        let fewer = rooms().map(ByteRange::length).sum();
+        if !self.memory.count(range.length(), fewer) {
+            // What is there can still be overwritten.
+            return Ok(false);
+        }
+        let Some(chunk) = Chunk::of_payload(self.memory, self.place(range.start), payload, now)
+        else {
+            self.memory.count(fewer, range.length());
+            return Ok(false);
+        };
+        // From here on the new chunk counts, and not those that it replaces.
+        let replaced: Vec<_> = replaced.iter().map(|at| self.chunks.remove(at)).collect();
+        self.chunks.insert(range.start, chunk);
+        drop(replaced);
+        Ok(true)
+    }
+
+    /// Writes the first of `bytes` at `at`, where no chunk is. Returns their number.
+    fn fill_gap(&mut self, at: u64, bytes: &[u8], now: Timestamp) -> Result<u64, Failure> {
+        let before = self.chunks.range(..=at).next_back();
+        let gap_start = before.map_or(0, |(_, chunk)| chunk.room().end);
+        let gap_end = self.chunks.range(at..).next().map_or(u64::MAX, |(offset, _)| *offset);
+        for order in (0..=COPY_ORDER_MAX).rev() {
+            let size = UNIT_BYTES << order;
+            let start = at / size * size;
+            let needed = (at - start).saturating_add(bytes.len() as u64);
+            let fits = start >= gap_start && gap_end - start >= size;
+            if !fits || order > 0 && needed <= size / 2 {
+                continue;
+            }
+            if !self.memory.count(size, 0) {
+                continue;
+            }
+            let length = (start + size - at).min(bytes.len() as u64);
+            let new = &bytes[..length as usize];
+            let place = self.place(start);
+            if let Some(chunk) = Chunk::new(self.memory, place, order, at - start, new, now) {
+                self.chunks.insert(start, chunk);
+                return Ok(length);
+            }
+            self.memory.count(0, size);
+        }
+        Err(Errno::NOSPC.into())
+    }
+
+    /// Frees everything beyond the first `length` bytes, of which a longer object keeps that many.
+    pub(super) fn truncate(&mut self, length: u64, now: Timestamp) -> Result<(), Failure> {
+        if self.length() <= length {
+            return Ok(());
+        }
+        self.written = now;
+        while let Some(last) = self.chunks.last_entry() {
+            let offset = *last.key();
+            if offset < length {
+                last.into_mut().truncate(length - offset, now)?;
+                break;
+            }
+            self.memory.count(0, last.get().room().length());
+            last.remove();
+        }
+        if length > 0 && self.length() < length {
+            self.end_in_hole(length, now)?;
+        }
+        Ok(())
+    }
+
+    /// Makes an object that ends before `length` end there, with zeros.
+    fn end_in_hole(&mut self, length: u64, now: Timestamp) -> Result<(), Failure> {
+        let here = self.overlapping(ByteRange::at(length - 1, 1)).next();
+        if let Some(chunk) = here.and_then(|offset| self.chunks.get_mut(&offset)) {
+            return chunk.write(length - chunk.room().start, &[], now);
+        }
+        let start = (length - 1) / UNIT_BYTES * UNIT_BYTES;
+        if !self.memory.count(UNIT_BYTES, 0) {
+            return Err(Errno::NOSPC.into());
+        }
+        let place = self.place(start);
+        let chunk = Chunk::new(self.memory, place, 0, length - start, &[], now);
+        if chunk.is_none() {
+            self.memory.count(0, UNIT_BYTES);
+        }
+        self.chunks.insert(start, chunk.ok_or(Errno::NOSPC)?);
+        Ok(())
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        // Newer bytes first, so that a kill in between leaves an object that is only shorter.
+        while let Some((_, chunk)) = self.chunks.pop_last() {
+            self.memory.count(0, chunk.room().length());
+        }
+    }
+}
