@@ -97,8 +97,9 @@ impl Contender {
 }
 
 /// The cases, or few of them for a quick look.
-fn cases(is_quick: bool, ranks: &[u32]) -> Vec<Case> {
-    let records: &[u64] = if is_quick { &[8, 8192] } else { &[8, 64, 512, 8192, 65536] };
+fn cases(Options { is_quick, ranks, records, .. }: &Options) -> Vec<Case> {
+    let usual: &[u64] = if *is_quick { &[8, 8192] } else { &[8, 64, 512, 8192, 65536] };
+    let records = records.as_deref().unwrap_or(usual);
     let mut cases = Vec::new();
     let mut add = |ranks, pattern, mode, direction, sync, record_bytes| {
         cases.push(Case { ranks, pattern, mode, direction, sync, record_bytes });
@@ -108,14 +109,11 @@ fn cases(is_quick: bool, ranks: &[u32]) -> Vec<Case> {
             for mode in ["collective", "independent"] {
                 add(ranks, "c", mode, "write", "nosync", record);
                 add(ranks, "c", mode, "read", "nosync", record);
-                if !is_quick {
+                if !*is_quick {
                     add(ranks, "c", mode, "write", "sync", record);
                 }
             }
-            if is_quick {
-                continue;
-            }
-            for pattern in ["b", "bb", "cc"] {
+            for pattern in if *is_quick { &["b"][..] } else { &["b", "bb", "cc"] } {
                 add(ranks, pattern, "collective", "write", "nosync", record);
                 add(ranks, pattern, "collective", "read", "nosync", record);
             }
@@ -130,6 +128,8 @@ fn cases(is_quick: bool, ranks: &[u32]) -> Vec<Case> {
 struct Bench {
     servers: Servers,
     folder: PathBuf,
+    /// File of the plain libraries.
+    plain: PathBuf,
     /// Of the array.
     bytes: u64,
 }
@@ -138,7 +138,14 @@ impl Bench {
     /// Compiles the programs and starts the servers.
     fn new(options: &Options) -> Self {
         let (folder, bytes) = (options.output.clone(), options.bytes);
-        let bench = Self { servers: Servers::start_with(&folder), folder, bytes };
+        let mut words = vec!["--servers", "2"];
+        words.extend(options.memory.iter().flat_map(|size| ["--memory", size]));
+        let servers = Servers::start_as(&folder, &words);
+        let plain = match options.memory {
+            None => folder.join("plain.dat"),
+            Some(_) => format!("/dev/shm/unisono-bench-{}.dat", std::process::id()).into(),
+        };
+        let bench = Self { servers, folder, plain, bytes };
         for family in Family::OF_DEBIAN {
             for name in ["hpf", "overlap", "many_calls"] {
                 let source = root().join("mpi/bench").join(name).with_extension("c");
@@ -162,16 +169,15 @@ impl Bench {
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, String> {
         let family = contender.family();
-        let plain = self.folder.join("plain.dat");
         let (mut command, file) = if contender.is_plain() {
-            (family.mpiexec(ranks), plain.display().to_string())
+            (family.mpiexec(ranks), self.plain.display().to_string())
         } else {
             (self.servers.mpiexec(family, ranks), "unisono://bench.dat".to_owned())
         };
         command.arg(self.program(name, family)).arg(file).args(arguments);
         let (code, text) = limited(command, contender.is_plain());
         // A new file each time, as with unisono files of another size.
-        let _ = std::fs::remove_file(plain);
+        let _ = std::fs::remove_file(&self.plain);
         if code == Some(124) && contender.is_plain() {
             return Ok(None);
         }
@@ -355,6 +361,11 @@ struct Options {
     ranks: Vec<u32>,
     /// Of the array.
     bytes: u64,
+    /// Sizes of records, if not the usual ones.
+    records: Option<Vec<u64>>,
+    /// Memory of each server, in which its files are; those of the plain libraries are in memory
+    /// then too.
+    memory: Option<String>,
     /// The only part to run, if not all.
     only: Option<String>,
     output: PathBuf,
@@ -364,7 +375,9 @@ impl Options {
     fn read() -> Result<Self, String> {
         let output = mpi::built().parent().unwrap_or(Path::new(".")).join("bench-mpi");
         let (ranks, bytes) = (vec![4, 16], BYTES);
-        let mut options = Self { is_quick: false, rounds: 1, ranks, bytes, only: None, output };
+        let (records, memory, only) = (None, None, None);
+        let mut options =
+            Self { is_quick: false, rounds: 1, ranks, bytes, records, memory, only, output };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} takes a value"));
@@ -379,6 +392,12 @@ impl Options {
                     options.ranks =
                         numbers.collect::<Result<_, _>>().map_err(|_| "--ranks takes numbers")?;
                 }
+                "--records" => {
+                    let sizes = value()?;
+                    let sizes = sizes.split(',').map(interface::parse_size);
+                    options.records = Some(sizes.collect::<Result<_, _>>()?);
+                }
+                "--memory" => options.memory = Some(value()?),
                 "--size" => options.bytes = array_bytes(&value()?)?,
                 "--only" => {
                     let part = value()?;
@@ -407,7 +426,7 @@ fn array_bytes(word: &str) -> Result<u64, String> {
 /// Measures the main table.
 fn transfers(bench: &Bench, options: &Options) -> Result<String, String> {
     let told = |error: std::io::Error| error.to_string();
-    let cases = cases(options.is_quick, &options.ranks);
+    let cases = cases(options);
     let mut results = Results::new();
     for round in 1..=options.rounds {
         for (number, case) in cases.iter().enumerate() {
@@ -447,7 +466,7 @@ fn run(options: &Options) -> Result<(), String> {
 
 fn main() -> std::process::ExitCode {
     let outcome = Options::read().and_then(|options| run(&options));
-    let help = "options: --quick, --rounds N, --ranks 4,16, --size 1GiB, --output DIR, \
-                --only transfers|overlap|many-calls";
+    let help = "options: --quick, --rounds N, --ranks 4,16, --size 1GiB, --records 8KiB,1MiB, \
+                --memory SIZE, --output DIR, --only transfers|overlap|many-calls";
     mpi::ended_by("bench-mpi did not end", outcome, help)
 }
