@@ -35,6 +35,14 @@ fn assert_full_disks_are_survived(place: &Place) {
 }
 
 #[test]
+fn memory_that_is_used_up_is_a_full_disk() {
+    let place = Place::new();
+    place.start(&["--servers", "2", "--memory", "20MiB"]);
+    assert_full_disks_are_survived(&place);
+    place.run(&["stop", "--discard"]).done();
+}
+
+#[test]
 fn files_as_large_as_the_system_permits_are_a_full_disk() {
     // Proves: servers that may not write large files (`ulimit -f`) behave like those of a full
     // disk. Needs no rights, so it runs everywhere.

@@ -27,6 +27,7 @@ mod library;
 mod limits;
 mod log;
 mod lost;
+mod memory;
 mod mounts;
 mod own_policy;
 #[path = "../../world-real/tests/support/preloaded.rs"]

@@ -9,9 +9,9 @@
 //! - A server never begins with new memory where data of files has been lost.
 
 use crate::durable::replace;
-use crate::process::{Program, ProcessEnd, cannot_start};
-use crate::process_name::{end_of, name_of};
 use crate::instance::lock;
+use crate::process::{ProcessEnd, Program, cannot_start};
+use crate::process_name::{end_of, name_of};
 use client::{Instance, ProcessName};
 use interface::{ExitCode, UserError, size_word};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -179,9 +179,8 @@ pub fn memories_held(instance: &Instance) -> usize {
 /// Data directories of the servers of an instance on this machine that have memory.
 fn data_directories(instance: &Instance) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(instance.directory().join(DATA)).into_iter().flatten().flatten();
-    let is_one = |entry: &fs::DirEntry| {
-        entry.file_name().to_string_lossy().starts_with(DIRECTORY_PREFIX)
-    };
+    let is_one =
+        |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(DIRECTORY_PREFIX);
     entries.filter(is_one).map(|entry| entry.path())
 }
 

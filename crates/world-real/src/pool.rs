@@ -82,13 +82,16 @@ pub(crate) fn reserved_bytes(length: usize) -> usize {
 /// Allocates an area of `reserved` bytes (from [`reserved_bytes`] of `length`), of which `length`
 /// will be used. The contents are unspecified.
 pub(crate) fn allocate(reserved: usize, length: usize) -> NonNull<u8> {
-    let found = memory_disk::allocate(reserved).or_else(|| pooled(reserved)).or_else(|| coalesced(reserved, length)).or_else(|| {
-        if reserved >= HUGE_BYTES {
-            return map(reserved, length / HUGE_BYTES * HUGE_BYTES);
-        }
-        let is_worth_it = length == reserved && reserved >= HUGE_AREA_BYTES_MIN;
-        slab(reserved, is_worth_it).or_else(|| map_small(reserved))
-    });
+    let found = memory_disk::allocate(reserved)
+        .or_else(|| pooled(reserved))
+        .or_else(|| coalesced(reserved, length))
+        .or_else(|| {
+            if reserved >= HUGE_BYTES {
+                return map(reserved, length / HUGE_BYTES * HUGE_BYTES);
+            }
+            let is_worth_it = length == reserved && reserved >= HUGE_AREA_BYTES_MIN;
+            slab(reserved, is_worth_it).or_else(|| map_small(reserved))
+        });
     found.unwrap_or_else(|| {
         let layout = Layout::from_size_align(reserved, PAGE_BYTES);
         handle_alloc_error(layout.expect("sizes were rounded before"))

@@ -206,7 +206,10 @@ fn damaged_memory_is_found() {
         let place = block.bytes().as_ptr().wrapping_add(300_000).cast_mut();
         disk.write(OBJECT, 0, block).await.expect("there is room");
         flip(place);
-        assert_eq!(bytes(&disk, OBJECT, 0, 4 * 64 * KIB).await, &pattern(1, MIB as usize)[..4 << 16]);
+        assert_eq!(
+            bytes(&disk, OBJECT, 0, 4 * 64 * KIB).await,
+            &pattern(1, MIB as usize)[..4 << 16]
+        );
         let damaged = disk.read(OBJECT, 0, MIB).await.expect_err("it is damaged");
         let DiskError::Corrupt { object: OBJECT, offset, length, .. } = damaged else {
             panic!("{damaged:?}");

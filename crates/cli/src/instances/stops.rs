@@ -47,8 +47,11 @@ pub(crate) fn stop(arguments: &Stop) -> Result<(), UserError> {
     if servers.is_empty() {
         return present::line(&stopped);
     }
-    if let Some(bytes) = memory_bytes {
+    if let Some(bytes) = memory_bytes.filter(|_| !arguments.discard) {
         return present::lines(memory_lines(&instance, &stopped, &servers, bytes));
+    }
+    if memory_bytes.is_some() {
+        return present::line(&format!("{stopped}; the memory is free again"));
     }
     present::line(&format!("{stopped}; the data remains:"))?;
     present::lines(data_lines(&instance, &servers))
@@ -89,6 +92,16 @@ fn memory_lines(
     servers: &[ServerEntry],
     bytes: u64,
 ) -> Vec<String> {
+    if servers.iter().any(|server| server.host.is_some()) {
+        return vec![
+            format!("{stopped}; files that were there remain in the memory of the hosts"),
+            format!(
+                "to use them: start again on the same hosts, with --memory {}",
+                size_word(bytes)
+            ),
+            "to remove them: start again, and stop with --discard".to_owned(),
+        ];
+    }
     if cluster::memories_held(instance) == 0 {
         return vec![format!("{stopped}; the memory is free again")];
     }

@@ -62,7 +62,14 @@ impl JobInstance {
         let directory = TemporaryDirectory::new(parent)?;
         let instance = Instance::at(directory.path());
         let file = start_on_hosts(&instance, program, &plan.launcher, placements, options)?;
-        Ok(Self { instance, file, servers: Vec::new(), directory, is_running: true, is_kept: false })
+        Ok(Self {
+            instance,
+            file,
+            servers: Vec::new(),
+            directory,
+            is_running: true,
+            is_kept: false,
+        })
     }
 
     /// The instance.

@@ -103,7 +103,7 @@ mod tests {
     fn what_is_taken_from_the_start_is_not_free() {
         let mut buddies = Buddies::full(100);
         buddies.give_all_but([3..4, 16..32, 99..100]);
-        let mut free = vec![false; 100];
+        let mut free = [false; 100];
         while let Some(unit) = buddies.take(0) {
             free[unit as usize] = true;
         }

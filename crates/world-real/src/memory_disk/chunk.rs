@@ -120,12 +120,7 @@ impl Chunk {
 
     /// Writes bytes from byte `start` of the chunk on, where there is room. Bytes between the end
     /// and `start` become zeros.
-    pub(super) fn write(
-        &mut self,
-        start: u64,
-        new: &[u8],
-        now: Timestamp,
-    ) -> Result<(), Failure> {
+    pub(super) fn write(&mut self, start: u64, new: &[u8], now: Timestamp) -> Result<(), Failure> {
         let new_end = start + new.len() as u64;
         let changed = start.min(self.end)..new_end;
         // Bytes that stay beside new ones must be what they were.

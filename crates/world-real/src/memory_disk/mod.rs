@@ -12,7 +12,7 @@
 //!
 //! The memory is a file without a name (memfd), also held by a process that does nothing else, so
 //! that it is there when a server has crashed
-//! ([0082](../../../../docs/decisions/0082-disks-in-memory.md)). It is the arena of its process too:
+//! ([0082](../../../../docs/decisions/0082-disks-in-memory.md)). It is the arena of its process:
 //! data that was fetched from a client into it becomes part of an object where it is, and peers on
 //! the machine read objects where they are.
 //!
@@ -33,6 +33,6 @@ mod reserve;
 mod table;
 
 pub(crate) use memory::{allocate, free};
-pub(crate) use memory_disk::MemoryDisk;
 pub use memory::{memory_in_use, use_memory};
+pub(crate) use memory_disk::MemoryDisk;
 pub use reserve::{ReserveError, reserve_memory};

@@ -32,12 +32,7 @@ pub(super) struct Object {
 
 impl Object {
     /// An object without bytes.
-    pub(super) fn new(
-        memory: &'static DiskMemory,
-        disk: u32,
-        id: FileId,
-        now: Timestamp,
-    ) -> Self {
+    pub(super) fn new(memory: &'static DiskMemory, disk: u32, id: FileId, now: Timestamp) -> Self {
         Self { memory, disk, id, chunks: BTreeMap::new(), written: now }
     }
 

@@ -9,9 +9,7 @@
 use super::table::{Layout, Table};
 use crate::arena::SEALS;
 use crate::huge::{self, HUGE_BYTES};
-use rustix::fs::{
-    FallocateFlags, MemfdFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
-};
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{ProtFlags, munmap};
 use rustix::process::{Resource, getrlimit};
@@ -49,6 +47,9 @@ pub fn reserve_memory(disk_bytes: u64, other_bytes: u64) -> Result<File, Reserve
     let before = available_bytes();
     let too_large = ReserveError::NotAvailable { available_bytes: before.unwrap_or(0) };
     let layout = Layout::new(disk_bytes, other_bytes).ok_or(too_large.clone())?;
+    if before.is_some_and(|available| available < layout.area + disk_bytes) {
+        return Err(too_large);
+    }
     let refused = |error: Errno| ReserveError::Refused(error.to_string());
     // Beyond this limit the system may end the process (SIGXFSZ) instead of returning an error.
     if getrlimit(Resource::Fsize).current.is_some_and(|limit| layout.bytes > limit) {
@@ -137,7 +138,7 @@ fn available_in(group: &Path) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: memory that is there is taken, and more than there is is refused, with what there is.
+    //! Proves: memory that is there is taken; more is refused, with how much is available.
     use super::*;
 
     #[test]

@@ -171,8 +171,7 @@ impl Table {
 
     /// Makes the part at a unit a chunk.
     pub(super) fn publish(&self, unit: u64, entry: &Entry) {
-        let words =
-            [entry.object, entry.offset, entry.end, entry.sequence, entry.written_ns];
+        let words = [entry.object, entry.offset, entry.end, entry.sequence, entry.written_ns];
         for (index, word) in (1..).zip(words) {
             self.entry_word(unit, index).store(word, Ordering::Relaxed);
         }
