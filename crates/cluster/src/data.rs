@@ -2,13 +2,18 @@
 
 use crate::durable::replace;
 use crate::labels::{has_objects, is_labelled};
-use crate::memory::DIRECTORY_PREFIX;
 use crate::server::CATALOGUE;
 use client::absolute;
 use interface::UserError;
 use std::fs;
 use std::path::{Path, PathBuf};
 use world_real::RECORDS_FILE;
+
+/// Directory of the data directories that the user has not named, in that of the instance.
+pub const DATA: &str = "data";
+
+/// Beginning of the name of a data directory whose objects are in memory.
+pub(crate) const MEMORY_PREFIX: &str = "memory-";
 
 /// The data directories of an instance. One directory is one disk.
 #[derive(Clone, Debug)]
@@ -39,7 +44,7 @@ impl DataDirectories {
             ));
         }
         if directories.is_empty() {
-            let prefix = if in_memory { DIRECTORY_PREFIX } else { "server-" };
+            let prefix = if in_memory { MEMORY_PREFIX } else { "server-" };
             let own = |server| vec![default_parent.join(format!("{prefix}{server}"))];
             let by_server = (0..servers).map(own).collect();
             return Ok(Self { by_server, are_named: false });

@@ -26,6 +26,7 @@ mod job;
 mod labels;
 mod leftovers;
 mod local_server;
+mod memories;
 mod memory;
 mod private;
 mod process;
@@ -36,7 +37,7 @@ mod started;
 mod stop;
 mod temporary;
 
-pub use data::DataDirectories;
+pub use data::{DATA, DataDirectories};
 pub use doctor::{Finding, doctor};
 pub use hosts::{
     HostOptions, HostPlan, LaunchPlan, LaunchRequest, Target, serve_remote, start_on_hosts,
@@ -44,7 +45,8 @@ pub use hosts::{
 };
 pub use job::{JobInstance, JobProgram, Signals};
 pub use local_server::serve_process;
-pub use memory::{discard_memory, keep_memory, memories_held};
+pub use memories::{discard_memory, memories_held};
+pub use memory::keep_memory;
 pub use private::refuse_root;
 pub use process::{Child, Program, run_to_end};
 pub use start::{ServerOptions, start};

@@ -9,10 +9,9 @@
 //! - A server never begins with new memory where data of files has been lost.
 
 use crate::durable::replace;
-use crate::instance::lock;
 use crate::process::{ProcessEnd, Program, cannot_start};
 use crate::process_name::{end_of, name_of};
-use client::{Instance, ProcessName};
+use client::ProcessName;
 use interface::{ExitCode, UserError, size_word};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify;
@@ -28,12 +27,6 @@ use world_real::{ReserveError, memory_in_use, reserve_memory, use_memory};
 
 /// File in the data directory that names the keeper.
 const KEEPER_FILE: &str = "memory.json";
-
-/// Beginning of the name of a data directory whose objects are in memory.
-pub(crate) const DIRECTORY_PREFIX: &str = "memory-";
-
-/// Directory of the data directories that the user has not named, in that of the instance.
-pub(crate) const DATA: &str = "data";
 
 /// Time for which a keeper waits for the file that names it.
 const NAMED_TIMEOUT: Duration = Duration::from_secs(30);
@@ -139,9 +132,10 @@ pub(crate) fn give_back_empty(directory: &Path) {
     }
 }
 
-/// Ends the keeper of a data directory, if there is one. What the memory holds is lost.
-pub(crate) fn discard(directory: &Path) -> Result<(), UserError> {
-    let Some(kept) = kept(directory)? else { return Ok(()) };
+/// Ends the keeper of a data directory. What the memory holds is lost. Returns `false` if the
+/// directory has none.
+pub(crate) fn discard(directory: &Path) -> Result<bool, UserError> {
+    let Some(kept) = kept(directory)? else { return Ok(false) };
     let keeper: Option<ProcessEnd> = end_of(&kept.keeper);
     let path = directory.join(KEEPER_FILE);
     fs::remove_file(&path).map_err(|error| crate::durable::cannot_write(&path, &error))?;
@@ -150,38 +144,12 @@ pub(crate) fn discard(directory: &Path) -> Result<(), UserError> {
         keeper.signal(Signal::CONT);
         keeper.wait_until(Instant::now() + END_TIMEOUT);
     }
-    Ok(())
+    Ok(true)
 }
 
-/// Discards the memory of all servers of an instance on this machine, with their data directories.
-/// Returns the number of those with memory. The servers must have ended.
-///
-/// # Errors
-/// When a directory cannot be removed.
-pub fn discard_memory(instance: &Instance) -> Result<usize, UserError> {
-    let _nobody_starts = lock(instance)?;
-    let mut count = 0;
-    for directory in data_directories(instance) {
-        count += usize::from(kept(&directory)?.is_some());
-        discard(&directory)?;
-        let removed = fs::remove_dir_all(&directory);
-        removed.map_err(|error| crate::durable::cannot_write(&directory, &error))?;
-    }
-    Ok(count)
-}
-
-/// Number of the servers of an instance on this machine whose memory is held for the next start.
-pub fn memories_held(instance: &Instance) -> usize {
-    let kept = data_directories(instance).filter_map(|directory| kept(&directory).ok().flatten());
-    kept.filter(Kept::is_held).count()
-}
-
-/// Data directories of the servers of an instance on this machine that have memory.
-fn data_directories(instance: &Instance) -> impl Iterator<Item = PathBuf> {
-    let entries = fs::read_dir(instance.directory().join(DATA)).into_iter().flatten().flatten();
-    let is_one =
-        |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(DIRECTORY_PREFIX);
-    entries.filter(is_one).map(|entry| entry.path())
+/// True if a process holds the memory of a data directory.
+pub(crate) fn is_held(directory: &Path) -> bool {
+    kept(directory).ok().flatten().is_some_and(|kept| kept.is_held())
 }
 
 /// The keeper of a data directory, as its file says.

@@ -1,7 +1,7 @@
 //! An instance that lives as long as one command.
 
-use crate::data::DataDirectories;
-use crate::memory::discard_memory;
+use crate::data::{DATA, DataDirectories};
+use crate::memories::discard_memory;
 use crate::process::{Child, Program, TemporaryDirectory};
 use crate::start::{ServerOptions, start_attached};
 use client::Instance;
@@ -29,7 +29,7 @@ impl TemporaryInstance {
         let default = std::env::temp_dir();
         let directory = TemporaryDirectory::new(parent.unwrap_or(&default))?;
         let instance = Instance::at(directory.path());
-        let own = directory.path().join("data");
+        let own = directory.path().join(DATA);
         let in_memory = options.memory_bytes.is_some();
         let data = DataDirectories::share(data, servers, &own, in_memory)?;
         let children = start_attached(&instance, program, &data, options)?;

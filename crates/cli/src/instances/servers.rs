@@ -141,7 +141,7 @@ fn direct(Start { direct, data, .. }: &Start) -> Result<Direct, UserError> {
 }
 
 fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, UserError> {
-    let parent = instance.directory().join("data");
+    let parent = instance.directory().join(cluster::DATA);
     let servers = arguments.servers.or(arguments.servers_per_host).unwrap_or(SERVERS);
     let in_memory = arguments.memory.is_some();
     let data = DataDirectories::share(&arguments.data, servers, &parent, in_memory)?;

@@ -5,7 +5,8 @@
 
 use super::address::own_address;
 use super::control::ServerOrder;
-use crate::memory::{DIRECTORY_PREFIX, refuse_lost};
+use crate::data::MEMORY_PREFIX;
+use crate::memory::refuse_lost;
 use crate::private::{make_directory, refuse_links_in, refuse_root};
 use crate::server::ServerPlan;
 use crate::started::{Bond, receive_order, serve_started};
@@ -60,7 +61,7 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
         [] => vec![usual_parent(&order.instance_name)?],
         named => named.to_vec(),
     };
-    let prefix = if order.memory_bytes.is_some() { DIRECTORY_PREFIX } else { "server-" };
+    let prefix = if order.memory_bytes.is_some() { MEMORY_PREFIX } else { "server-" };
     let name = format!("{prefix}{}", order.id);
     let data: Vec<PathBuf> = parents.iter().map(|parent| parent.join(&name)).collect();
     // What is missing stays so where nothing may be changed.

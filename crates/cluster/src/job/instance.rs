@@ -1,8 +1,8 @@
 //! An instance in a private directory, for one job.
 
-use crate::data::DataDirectories;
+use crate::data::{DATA, DataDirectories};
 use crate::hosts::{HostOptions, HostPlan, start_on_hosts};
-use crate::memory::discard_memory;
+use crate::memories::discard_memory;
 use crate::process::{Child, Program, TemporaryDirectory};
 use crate::start::{ServerOptions, start_attached};
 use crate::stop::stop;
@@ -37,7 +37,7 @@ impl JobInstance {
     ) -> Result<Self, UserError> {
         let directory = TemporaryDirectory::new(parent)?;
         let instance = Instance::at(directory.path());
-        let own = directory.path().join("data");
+        let own = directory.path().join(DATA);
         let in_memory = options.memory_bytes.is_some();
         let data = DataDirectories::share(data, servers, &own, in_memory)?;
         let servers = start_attached(&instance, program, &data, options)?;

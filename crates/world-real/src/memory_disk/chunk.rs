@@ -1,6 +1,7 @@
 //! Chunk of an object: consecutive bytes that lie together in the memory.
 
 use super::memory::{DiskMemory, order_of};
+use super::part;
 use super::table::{Entry, PIECE_BYTES, UNIT_BYTES};
 use crate::disk::Failure;
 use crate::memory::{RealMemory, RealPayload, thaw};
@@ -58,7 +59,7 @@ impl Chunk {
         bytes: &[u8],
         now: Timestamp,
     ) -> Option<Self> {
-        let (unit, part) = memory.take_part(order)?;
+        let (unit, part) = part::take(memory, order)?;
         let end = start + bytes.len() as u64;
         part.with_bytes_mut(|part| {
             part[..start as usize].fill(0);
@@ -149,7 +150,7 @@ impl Chunk {
 
     /// Writes to a copy, which takes the place of this chunk: others read this one.
     fn replace(&mut self, start: u64, new: &[u8], now: Timestamp) -> Result<(), Failure> {
-        let (unit, part) = self.memory.take_part(self.order).ok_or(Errno::NOSPC)?;
+        let (unit, part) = part::take(self.memory, self.order).ok_or(Errno::NOSPC)?;
         let (old_end, new_end) = (self.end as usize, start as usize + new.len());
         part.with_bytes_mut(|bytes| {
             bytes[..old_end].copy_from_slice(&self.bytes.bytes()[..old_end]);

@@ -8,7 +8,6 @@ use super::buddies::{Buddies, ORDER_MAX};
 use super::table::{Entry, Layout, Table, UNIT_BYTES};
 use crate::arena;
 use crate::huge::{self, HUGE_BYTES};
-use crate::memory::RealMemory;
 use rustix::fs::fstat;
 use rustix::mm::ProtFlags;
 use std::collections::BTreeMap;
@@ -141,7 +140,7 @@ impl DiskMemory {
     }
 
     /// Takes a part of this order.
-    fn take(&self, order: u32) -> Option<u64> {
+    pub(super) fn take(&self, order: u32) -> Option<u64> {
         let mut free = self.free();
         let unit = free.parts.take(order)?;
         let end = unit + (1 << order);
@@ -157,19 +156,8 @@ impl DiskMemory {
         Some(unit)
     }
 
-    /// Takes a part of this order as a memory. Returns its first unit too.
-    pub(super) fn take_part(&self, order: u32) -> Option<(u64, RealMemory)> {
-        let unit = self.take(order)?;
-        Some((unit, self.part(unit, order)))
-    }
-
-    fn part(&self, unit: u64, order: u32) -> RealMemory {
-        // SAFETY: the callers have the part for themselves, and pass it on once.
-        unsafe { RealMemory::of_part(self.pointer(unit), (UNIT_BYTES << order) as usize) }
-    }
-
     /// Address of a unit.
-    fn pointer(&self, unit: u64) -> NonNull<u8> {
+    pub(super) fn pointer(&self, unit: u64) -> NonNull<u8> {
         assert!(unit < self.layout.units(), "a unit must lie in the area");
         // SAFETY: the unit lies in the mapping.
         unsafe { self.base.add((self.layout.area + unit * UNIT_BYTES) as usize) }
@@ -209,11 +197,9 @@ impl DiskMemory {
         self.sequence.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Chunks of a disk that an earlier process left: the first unit, the entry and the part of
-    /// each.
-    pub(super) fn take_left(&self, disk: u32) -> Vec<(u64, Entry, RealMemory)> {
+    /// Chunks of a disk that an earlier process left, each with its first unit.
+    pub(super) fn take_left(&self, disk: u32) -> Vec<(u64, Entry)> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = left.remove(&disk).unwrap_or_default().into_iter();
-        left.map(|(unit, entry)| (unit, entry, self.part(unit, entry.order))).collect()
+        left.remove(&disk).unwrap_or_default()
     }
 }

@@ -1,8 +1,10 @@
 //! The disk: its objects, by number.
+#![allow(unsafe_code)]
 
 use super::chunk::Chunk;
 use super::memory::{DiskMemory, memory};
 use super::object::Object;
+use super::part;
 use crate::disk::{Failure, WriteBackState};
 use crate::memory::{RealMemory, RealPayload};
 use crate::timers::timestamp;
@@ -33,9 +35,11 @@ impl MemoryDisk {
     pub(crate) fn open(number: u32) -> Option<Self> {
         let memory = memory()?;
         let mut left = memory.take_left(number);
-        left.sort_by_key(|(_, entry, _)| std::cmp::Reverse(entry.sequence));
+        left.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.sequence));
         let mut objects = BTreeMap::new();
-        for (unit, entry, part) in left {
+        for (unit, entry) in left {
+            // SAFETY: an entry is of a whole part, and each is left to one disk, once.
+            let part = unsafe { part::at(memory, unit, entry.order) };
             let (id, written) = (FileId(entry.object), Timestamp::from_ns(entry.written_ns));
             let object = objects.entry(id);
             let object = object.or_insert_with(|| Object::new(memory, number, id, written));

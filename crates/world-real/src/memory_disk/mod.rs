@@ -6,6 +6,7 @@
 //!   chunk       one chunk: its bytes, their checksums, and its entry in the table
 //! memory        the memory itself, one per process: its layout, who has which part of it
 //!   table       what a new process must know: which object has which bytes
+//!   part        a part of it as a memory
 //!   buddies     free parts of the memory
 //! reserve       making the memory, as much as the machine has
 //! ```
@@ -29,6 +30,7 @@ mod memory;
 #[expect(clippy::module_inception, reason = "it is the disk itself")]
 mod memory_disk;
 mod object;
+mod part;
 mod reserve;
 mod table;
 
