@@ -15,6 +15,7 @@ fn pattern(place: &Place, name: &str, pattern: &str, record_bytes: u64, sync: bo
         record_bytes,
         file_bytes: 1 << 20,
         ranks: 3,
+        files: 1,
         repeat: 4,
         computed_ns: 1_000_000,
         is_independent: pattern == "wbc",

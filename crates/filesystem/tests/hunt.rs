@@ -37,7 +37,7 @@ const SEEDS: u64 = 5000;
 const ROUNDS: u64 = 14;
 
 /// Events that must occur in a worthwhile hunt.
-const WANTED: [&str; 17] = [
+const WANTED: [&str; 19] = [
     "crash of a client",
     "crash of a server",
     "cut",
@@ -47,7 +47,9 @@ const WANTED: [&str; 17] = [
     "fault: a disk failed",
     "fault: a server left",
     "fault: a server stalled",
+    "gathered write",
     "lost connection",
+    "read of a kept page",
     "restart",
     "slow disk",
     "stop of a client",
@@ -71,6 +73,8 @@ pub(crate) struct Run {
     pub(crate) blamed: RefCell<Blamed>,
     /// End of the last silence. Operations that failed before may still take effect until then.
     pub(crate) silent_until: Cell<Instant>,
+    /// Time of the last event by which a client may lose its connections.
+    troubled: Cell<Instant>,
     servers: RefCell<Vec<TaskHandle>>,
     /// Number of occurrences of each kind of event.
     pub(crate) counts: RefCell<BTreeMap<&'static str, u64>>,
@@ -103,6 +107,11 @@ impl Run {
 
     pub(crate) fn count(&self, what: &'static str) {
         *self.counts.borrow_mut().entry(what).or_default() += 1;
+    }
+
+    /// True if a client may not know yet that it has lost a connection.
+    pub(crate) fn is_troubled(&self, now: Instant) -> bool {
+        now < self.silent_until.get() || now < self.troubled.get() + GRACE
     }
 
     /// Panics unless a fault names a node that an event concerned.
@@ -141,6 +150,10 @@ impl Run {
             Disruption::Cut { .. } => "cut of a connection",
         });
         let (mut model, mut blamed) = (self.model.borrow_mut(), self.blamed.borrow_mut());
+        if !matches!(what, Disruption::DiskIsSlow { .. } | Disruption::Restart { .. }) {
+            self.troubled.set(now);
+            model.lose_gathered(None, now);
+        }
         match what {
             Disruption::Crash { node } => {
                 blamed.left.insert(node);
@@ -198,6 +211,8 @@ fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
         },
         dirty_percent: [0, 20, 50, 100][(seed / 3 % 4) as usize],
         buffer_bytes: [u64::MAX, 0, 200][(seed / 7 % 3) as usize],
+        // With such caches, servers give no leases.
+        client_caches: seed / 2 % 2 == 0,
         seed,
         ..Shape::default()
     }
@@ -244,6 +259,7 @@ fn hunt(seed: u64) -> BTreeMap<&'static str, u64> {
         teams,
         blamed: RefCell::default(),
         silent_until: Cell::new(Instant::START),
+        troubled: Cell::new(Instant::START),
         servers: RefCell::default(),
         counts: RefCell::default(),
     });

@@ -92,6 +92,9 @@ fn write_rank(
     trace: &RankTrace,
 ) -> Result<(), UserError> {
     let mut writer = Writer::create(directory, place, kind, "none")?;
+    for members in trace.communicators.iter().skip(1) {
+        writer.communicator(members)?;
+    }
     for name in &trace.files {
         writer.file(name)?;
     }

@@ -4,20 +4,24 @@ use crate::event::{Collective, Communicator, FileNumber, Operation, PartNumber, 
 use crate::made::{check_events, event, rank_trace, write_made};
 use interface::{UserError, access_of};
 use policy::{Direction, OwnPart, Pattern};
+use std::ops::Range;
 use std::path::Path;
 use units::ClientId;
 
-/// A program whose ranks open one file together and move a pattern a number of times.
+/// A program whose ranks open a file together and move a pattern a number of times; or groups of
+/// ranks do, each with a file of its own, at the same time.
 #[derive(Clone, Debug)]
 pub struct PatternProgram {
     /// Pattern and direction.
     pub pattern: Pattern,
     /// Bytes of a record.
     pub record_bytes: u64,
-    /// Bytes of the file.
+    /// Bytes of a file.
     pub file_bytes: u64,
     /// Number of ranks.
     pub ranks: u32,
+    /// Number of files, each of a group of consecutive ranks.
+    pub files: u32,
     /// Number of transfers.
     pub repeat: u32,
     /// Computation of each rank before each transfer, in nanoseconds.
@@ -32,23 +36,37 @@ impl PatternProgram {
     /// Returns what each rank does. A file that is read exists before.
     ///
     /// # Errors
-    /// Refuses a pattern that does not fit the file.
+    /// Refuses a pattern that does not fit the file, and groups of different sizes.
     pub fn rank_traces(&self) -> Result<Vec<RankTrace>, UserError> {
-        let access = access_of(&self.pattern, self.ranks, self.record_bytes, self.file_bytes)?;
+        let Self { ranks, files, .. } = *self;
+        if files == 0 || !ranks.is_multiple_of(files) {
+            return Err(UserError::usage(
+                format!("cannot divide the ranks among {files} files"),
+                format!("there are {ranks} ranks"),
+                "give a number of files that divides the number of ranks",
+            ));
+        }
+        let group = ranks / files;
+        let access = access_of(&self.pattern, group, self.record_bytes, self.file_bytes)?;
         let events = u64::from(self.ranks).saturating_mul(u64::from(self.repeat) * 3 + 4);
         check_events("a pattern", events)?;
-        let of_rank = |rank| self.rank_trace(access.own_part(ClientId(rank)));
+        let of_rank = |rank| {
+            let first = rank / group * group;
+            self.rank_trace(access.own_part(ClientId(rank - first)), first..first + group)
+        };
         Ok((0..self.ranks).map(of_rank).collect())
     }
 
-    fn rank_trace(&self, part: OwnPart) -> RankTrace {
+    /// What a rank of these does, which have a file together.
+    fn rank_trace(&self, part: OwnPart, group: Range<u32>) -> RankTrace {
         let (file, communicator) = (FileNumber(0), Communicator(0));
+        let own = Communicator(u32::from(self.files > 1));
         let reads = self.pattern.direction == Direction::Read;
         let bytes = if reads { self.file_bytes } else { 0 };
         let (creates, is_fresh) = (!reads, !reads);
         let mut events = vec![
             event(0, Operation::Begin),
-            event(0, Operation::Open { file, communicator, creates, is_fresh, bytes }),
+            event(0, Operation::Open { file, communicator: own, creates, is_fresh, bytes }),
         ];
         for _ in 0..self.repeat {
             let (kind, root, bytes, request) = (Collective::Barrier, 0, 0, None);
@@ -69,7 +87,15 @@ impl PatternProgram {
                 events.push(event(0, Operation::Sync { file }));
             }
         }
-        rank_trace(self.ranks, "pattern", events, vec![part])
+        let name = match self.files {
+            1 => "pattern".to_owned(),
+            _ => format!("pattern-{}", group.start),
+        };
+        let mut trace = rank_trace(self.ranks, &name, events, vec![part]);
+        if self.files > 1 {
+            trace.communicators.push(group.collect());
+        }
+        trace
     }
 
     /// Writes the trace of the program as a new directory.
@@ -78,9 +104,10 @@ impl PatternProgram {
     /// Refuses a pattern that does not fit the file, and a directory that exists.
     pub fn write(&self, directory: &Path) -> Result<(), UserError> {
         let traces = self.rank_traces()?;
-        let Self { pattern, record_bytes, file_bytes, .. } = self;
+        let Self { pattern, record_bytes, file_bytes, files, .. } = self;
+        let of_files = if *files == 1 { String::new() } else { format!(" in each of {files} files") };
         let command =
-            format!("pattern {pattern} of {record_bytes} byte records, {file_bytes} bytes");
+            format!("pattern {pattern} of {record_bytes} byte records, {file_bytes} bytes{of_files}");
         write_made(directory, "pattern", command, &traces)
     }
 }

@@ -63,12 +63,15 @@ pub(crate) struct TracePattern {
     /// Size of a record.
     #[arg(long, default_value = "8KiB", value_parser = size)]
     pub(crate) record: u64,
-    /// Size of the file.
+    /// Size of a file.
     #[arg(long, default_value = "64MiB", value_parser = size)]
     pub(crate) size: u64,
     /// Number of ranks.
     #[arg(long, default_value = "4", value_parser = count)]
     pub(crate) ranks: u32,
+    /// Number of files. Each is moved by a group of ranks of its own, all at the same time.
+    #[arg(long, default_value = "1", value_parser = count)]
+    pub(crate) files: u32,
     /// Number of transfers.
     #[arg(long, default_value = "8", value_parser = count)]
     pub(crate) repeat: u32,

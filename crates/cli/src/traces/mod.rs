@@ -63,6 +63,7 @@ fn pattern(arguments: &TracePattern) -> Result<(), UserError> {
         record_bytes: arguments.record,
         file_bytes: arguments.size,
         ranks: arguments.ranks,
+        files: arguments.files,
         repeat: arguments.repeat,
         computed_ns: arguments.compute.saturating_mul(1_000_000),
         is_independent: arguments.independent,

@@ -30,8 +30,10 @@ struct Byte {
     /// Instant of the last event that concerned it.
     disturbed: Instant,
     /// True when it may be one value now and another later, because the disk lost a value that the
-    /// cache has.
+    /// cache has, or a client one that it had gathered.
     flips: bool,
+    /// Session of the client that may still have gathered its latest write.
+    gathered: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +88,7 @@ impl Byte {
             acknowledged: None,
             disturbed: Instant::START,
             flips: false,
+            gathered: None,
         }
     }
 
@@ -161,8 +164,28 @@ impl Model {
             let byte = &mut self.files[file].bytes[*offset as usize];
             byte.disturbed = now;
             byte.acknowledged = None;
+            byte.gathered = None;
             add(&mut byte.now, *value);
             add(&mut byte.kept, *value);
+        }
+    }
+
+    /// Notes that a write was gathered by a client, which loses it if its connection is lost.
+    pub(crate) fn gathered(&mut self, (file, session): (usize, u64), values: &Values) {
+        for (offset, _) in values {
+            self.files[file].bytes[*offset as usize].gathered = Some(session);
+        }
+    }
+
+    /// Notes that clients may lose what they have gathered: one of them, or all.
+    pub(crate) fn lose_gathered(&mut self, session: Option<u64>, now: Instant) {
+        for byte in self.files.iter_mut().flat_map(|file| &mut file.bytes) {
+            let is_lost =
+                byte.gathered.is_some() && session.is_none_or(|it| byte.gathered == Some(it));
+            if is_lost {
+                byte.widen(now);
+                byte.flips = true;
+            }
         }
     }
 
@@ -216,6 +239,7 @@ impl Model {
                 byte.narrow(last.value, now);
                 byte.kept = vec![last.value];
                 byte.acknowledged = None;
+                byte.gathered = None;
                 byte.flips = false;
                 byte.disturbed = now;
             }

@@ -7,10 +7,10 @@ use crate::support::{
     JOIN_TIMEOUT, Numbers, Start, address, memory_of, read_back, transfer, write_image,
 };
 use filesystem::collective::{Part, Strategy};
-use filesystem::{Client, Fault, PeerMesh};
+use filesystem::{Client, Fault, PeerMesh, SmallCalls};
 use futures_util::future::{Either, select};
 use policy::{Access, Direction, DiskOrder, ListEntry, OwnPart};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::Rc;
@@ -180,6 +180,9 @@ fn turns_of(access: &Access, (team, teams): (u64, u64), turn_bytes: u64) -> Acce
     Access::Parts(parts.iter().map(own).collect())
 }
 
+/// An open file, and its small calls.
+struct SmallFile(Rc<RefCell<FileRecord>>, SmallCalls<SimulatedWorld<Bytes>>);
+
 /// One client of a team.
 pub(crate) struct Member {
     run: Rc<Run>,
@@ -187,6 +190,8 @@ pub(crate) struct Member {
     client: u32,
     start: Start,
     connection: Option<TestClient>,
+    /// Small calls of the files that were opened on the connection.
+    small: BTreeMap<FileId, Rc<SmallFile>>,
     /// Number of connections so far, which also counts the times that files were opened.
     session: u64,
     numbers: Numbers,
@@ -196,7 +201,8 @@ impl Member {
     pub(crate) fn new(run: Rc<Run>, team: usize, client: u32, start: Start) -> Self {
         let numbers = Numbers::new(run.seed.wrapping_mul(1_000_003) + u64::from(client) + 17);
         let session = u64::from(client) << 32;
-        Self { run, team, client, start, connection: None, session, numbers }
+        let (connection, small) = (None, BTreeMap::new());
+        Self { run, team, client, start, connection, small, session, numbers }
     }
 
     pub(crate) async fn work(mut self, rounds: u64) {
@@ -210,13 +216,29 @@ impl Member {
                 let what = format!("{} in {:?}", self.client, round.action);
                 self.run.judge(&fault, &what);
                 self.team(|team| team.failed = true);
-                // A lost connection is useless.
+                // A lost connection is useless, and what was gathered on it is lost.
+                self.run.model.borrow_mut().lose_gathered(Some(self.session), self.now());
+                self.small.clear();
                 self.connection = None;
             } else {
                 self.run.count("round of a member");
             }
+            let last = number + 1 == rounds;
+            if last && self.close_all().await.is_err() {
+                self.run.model.borrow_mut().lose_gathered(Some(self.session), self.now());
+            }
             self.team(|team| team.ended.insert(self.client, number + 1));
         }
+    }
+
+    /// Flushes what was gathered, as a program does before it ends.
+    async fn close_all(&mut self) -> Result<(), Fault> {
+        let Some(client) = self.connection.clone() else { return Ok(()) };
+        for small in std::mem::take(&mut self.small).into_values() {
+            let record = small.0.borrow().clone();
+            client.flush(&record, false).await?;
+        }
+        Ok(())
     }
 
     fn team<R>(&self, act: impl FnOnce(&mut Team) -> R) -> R {
@@ -602,7 +624,8 @@ impl Member {
         let record = self.open_whole(client, name, *file).await?;
         for _ in 0..1 + self.numbers.below(4) {
             let begun = self.now();
-            match self.numbers.below(8) {
+            match self.numbers.below(if self.run.shape.client_caches { 8 } else { 12 }) {
+                8.. => self.small_calls(client, *file, &record, (access, rank)).await?,
                 0..=3 => {
                     let (image, values) = self.begin_write(*file, access, rank);
                     let memory = memory_of(access, ClientId(rank), &image);
@@ -627,6 +650,67 @@ impl Member {
                 }
                 _ => self.visit(client).await?,
             }
+        }
+        Ok(())
+    }
+
+    /// Small writes of this member's own bytes, and small reads of any, which its client may carry
+    /// out in its memory.
+    async fn small_calls(
+        &mut self,
+        client: &TestClient,
+        file: usize,
+        record: &FileRecord,
+        (access, rank): (&Access, u32),
+    ) -> Result<(), Fault> {
+        let small = self.small.entry(record.file).or_insert_with(|| {
+            let record = Rc::new(RefCell::new(record.clone()));
+            Rc::new(SmallFile(Rc::clone(&record), SmallCalls::new(client, record)))
+        });
+        let small = Rc::clone(small);
+        let SmallFile(_, small) = &*small;
+        let own: Vec<_> = access.chunks(ClientId(rank)).filter(|own| own.length > 0).collect();
+        for _ in 0..4 + self.numbers.below(8) {
+            let begun = self.now();
+            if own.is_empty() || self.numbers.below(3) == 0 {
+                let offset = self.numbers.below(record.bytes);
+                let length = 1 + self.numbers.below((record.bytes - offset).min(100));
+                if let Some(bytes) = small.read(offset, length).await? {
+                    self.run.count("read of a kept page");
+                    let values = (offset..).zip(bytes.iter().copied()).collect();
+                    let when = (begun, self.now());
+                    let what = "a read of a kept page";
+                    self.run.model.borrow_mut().check(file, &values, when, what);
+                }
+                continue;
+            }
+            let chunk = &own[self.numbers.below(own.len() as u64) as usize];
+            let skipped = self.numbers.below(chunk.length);
+            let offset = chunk.file_offset + skipped;
+            let length = 1 + self.numbers.below((chunk.length - skipped).min(60));
+            let bytes: Vec<u8> = (0..length).map(|_| 1 + self.numbers.below(255) as u8).collect();
+            let values: Values = (offset..).zip(bytes.iter().copied()).collect();
+            self.run.model.borrow_mut().begin_write(file, &values, begun);
+            let payload: Bytes = bytes.clone().into();
+            let gathered = small.write(offset, &payload).await;
+            let written = match gathered {
+                Ok(true) => {
+                    self.run.count("gathered write");
+                    self.run.model.borrow_mut().gathered((file, self.session), &values);
+                    Ok(())
+                }
+                Ok(false) => {
+                    let access = Access::Parts(vec![OwnPart::contiguous(offset, length)]);
+                    let part = part(Direction::Write, record, &access, 0, false);
+                    client.transfer_part(&part, &client.world().thaw(payload)).await
+                }
+                Err(fault) => Err(fault),
+            };
+            self.end_write((file, &values), begun, &written, false);
+            if self.run.is_troubled(self.now()) {
+                self.run.model.borrow_mut().lose_gathered(Some(self.session), self.now());
+            }
+            written?;
         }
         Ok(())
     }

@@ -110,6 +110,7 @@ impl Case {
             record_bytes: self.record_bytes,
             file_bytes: self.file_bytes,
             ranks: RANKS,
+            files: 1,
             repeat: self.transfers,
             computed_ns: 0,
             is_independent: self.is_independent,
