@@ -30,7 +30,7 @@ pub use disk::{
 };
 pub use host_clock::host_time_ns;
 pub use memory::{Bytes, BytesMut, RealMemory, RealPayload, digest};
-pub use memory_disk::{ReserveError, memory_in_use, reserve_memory, use_memory};
+pub use memory_disk::{ReserveError, holds_objects, memory_in_use, reserve_memory, use_memory};
 pub use network::BlockingConnection;
 pub use records::RECORDS_FILE;
 pub use tasks::{EventLoop, Task, detach, run};

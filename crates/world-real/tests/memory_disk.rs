@@ -200,6 +200,57 @@ fn a_full_disk_says_so_and_its_space_comes_back() {
 }
 
 #[test]
+fn a_truncation_hides_no_damage() {
+    with_disk(|world, disk| async move {
+        let block = fetched(&world, 1, 128 * KIB);
+        let place = block.bytes().as_ptr().wrapping_add(1000).cast_mut();
+        disk.write(OBJECT, 0, block).await.expect("there is room");
+        flip(place);
+        disk.truncate(OBJECT, 64 * KIB).await.expect("no piece is cut");
+        assert!(disk.read(OBJECT, 0, 100).await.is_err(), "the piece is damaged");
+        assert!(disk.truncate(OBJECT, 5000).await.is_err(), "the piece would be cut");
+        disk.truncate(OBJECT, 0).await.expect("nothing stays");
+        assert_eq!(bytes(&disk, OBJECT, 0, 2000).await, [0; 2000]);
+        disk.remove(OBJECT).await.expect("it can be removed");
+    });
+}
+
+#[test]
+fn a_write_that_a_damaged_piece_refuses_changes_nothing() {
+    with_disk(|world, disk| async move {
+        let second = fetched(&world, 2, 128 * KIB);
+        let place = second.bytes().as_ptr().wrapping_add(70_000).cast_mut();
+        disk.write(OBJECT, 0, fetched(&world, 1, 128 * KIB)).await.expect("there is room");
+        disk.write(OBJECT, 128 * KIB, second).await.expect("there is room");
+        flip(place);
+        let over_both = pattern(3, 150_000).into();
+        assert!(disk.write(OBJECT, 100_000, over_both).await.is_err());
+        assert_eq!(bytes(&disk, OBJECT, 0, 128 * KIB).await, pattern(1, 128 << 10));
+        disk.remove(OBJECT).await.expect("it can be removed");
+    });
+}
+
+#[test]
+fn other_data_of_the_process_takes_no_room_from_objects() {
+    with_disk(|world, disk| async move {
+        let others: Vec<_> = (0..256).map(|_| world.memory(MIB)).collect();
+        let blocks = (CAPACITY - used(&disk).await) / MIB;
+        for block in 0..blocks {
+            let data: RealPayload = pattern(block, 1 << 20).into();
+            disk.write(OBJECT, block * MIB, data).await.expect("there is room");
+        }
+        // Also when the disk is full, bytes that others read can be written over.
+        let held = disk.read(OBJECT, 0, MIB).await.expect("it is there");
+        disk.write(OBJECT, 5, pattern(7, 100).into()).await.expect("there is a part for it");
+        drop((held, others));
+        let mut expected = pattern(0, 1 << 20);
+        expected[5..105].copy_from_slice(&pattern(7, 100));
+        assert_eq!(bytes(&disk, OBJECT, 0, MIB).await, expected);
+        disk.remove(OBJECT).await.expect("it can be removed");
+    });
+}
+
+#[test]
 fn damaged_memory_is_found() {
     with_disk(|world, disk| async move {
         let block = fetched(&world, 1, MIB);
@@ -322,6 +373,8 @@ async fn make_changes(first: u64) {
     let world = node(0);
     let disk = world.disks()[0].clone();
     let mut held = Vec::new();
+    // So that chunks lie everywhere in the memory.
+    let others: Vec<_> = (0..first % 3 * 10).map(|_| world.memory(MIB)).collect();
     for seed in first.. {
         Change::of(seed).make(seed, &world, &disk).await;
         println!("made {seed}");
@@ -329,6 +382,7 @@ async fn make_changes(first: u64) {
         held.push(disk.read(FileId(seed % OBJECTS), 0, MIB).await.expect("nothing is damaged"));
         held.truncate(usize::from(seed % 5 < 3));
     }
+    drop(others);
 }
 
 /// Prints what the disk holds.
@@ -338,11 +392,15 @@ async fn show_objects() {
     for object in 0..OBJECTS {
         let found = disk.metadata(FileId(object)).await.expect("it tells");
         let length = found.map_or(0, |found| found.length);
+        if let Some(found) = found.filter(|_| object == 0) {
+            println!("time {}", found.modified.as_ns());
+        }
         let data = bytes(&disk, FileId(object), 0, length).await;
         let path = PathBuf::from(std::env::var("UNISONO_MEMORY_OUT").expect("it is set"));
         std::fs::write(path.join(object.to_string()), data).expect("there is room");
     }
     println!("used {}", used(&disk).await);
+    disk.set_modified(FileId(0), units::Timestamp::from_ns(12_345)).await;
 }
 
 /// Starts this test in a role, with the memory as its standard input.
@@ -375,9 +433,11 @@ fn a_killed_process_leaves_every_acknowledged_byte() {
     }
     let _alone = alone();
     let out = Place::new();
-    let memory = reserve_memory(16 * MIB, 16 * MIB).expect("there is memory");
+    // Less than the objects may take: chunks lie behind the bytes that were reserved too.
+    let memory = reserve_memory(12 * MIB, 150 * MIB).expect("there is memory");
     let mut model = vec![Vec::new(); OBJECTS as usize];
     let (mut next, mut random, mut torn) = (0, fastrand::Rng::with_seed(3), 0);
+    let mut was_removed = true;
     for round in 0..40 {
         let mut victim = process(&memory, &next.to_string(), &out).spawn().expect("it starts");
         let mut output = BufReader::new(victim.stdout.take().expect("it is piped"));
@@ -393,8 +453,12 @@ fn a_killed_process_leaves_every_acknowledged_byte() {
         let mut rest = line;
         std::io::Read::read_to_string(&mut output, &mut rest).expect("it is piped");
         let last = *numbers(&rest, "made ").last().expect("it made some");
-        for seed in next..=last {
-            Change::of(seed).apply(seed, &mut model);
+        for seed in next..=last + 1 {
+            was_removed |= matches!(Change::of(seed), Change::Remove { object: 0 });
+            if seed <= last {
+                Change::of(seed).apply(seed, &mut model);
+                was_removed |= model[0].is_empty();
+            }
         }
         next = last + 1;
         let found = process(&memory, "show", &out).output().expect("it starts");
@@ -416,6 +480,11 @@ fn a_killed_process_leaves_every_acknowledged_byte() {
                 assert!(allowed.contains(byte_found), "round {round}: byte {at} after {what:?}");
             }
         }
+        // A time that was set before the process ended counts, also after later writes.
+        if round > 0 && !objects[0].is_empty() && !was_removed {
+            assert_eq!(numbers(&said, "time "), [12_345], "round {round}");
+        }
+        was_removed = objects[0].is_empty();
         // The change that was cut off is made whole by the next process.
         let used = numbers(&said, "used ")[0];
         assert!(used <= OBJECTS * 2 * OBJECT_BYTES, "round {round}: {used} bytes are used");

@@ -15,12 +15,13 @@ pub(super) struct Buddies {
     free: [BTreeSet<u64>; ORDER_MAX as usize + 1],
     /// Number of units of the range.
     units: u64,
+    free_units: u64,
 }
 
 impl Buddies {
     /// A range of `units`, none of which is free.
     pub(super) fn full(units: u64) -> Self {
-        Self { free: Default::default(), units }
+        Self { free: Default::default(), units, free_units: 0 }
     }
 
     /// Takes a part of this order: from the smallest parts that are large enough, the first.
@@ -30,11 +31,13 @@ impl Buddies {
         for smaller in order..from {
             self.free[smaller as usize].insert(start + (1 << smaller));
         }
+        self.free_units -= 1 << order;
         Some(start)
     }
 
     /// Frees a part that was taken with this order.
     pub(super) fn give(&mut self, start: u64, order: u32) {
+        self.free_units += 1 << order;
         let (mut start, mut order) = (start, order);
         while order < ORDER_MAX {
             let other = start ^ (1 << order);
@@ -45,6 +48,11 @@ impl Buddies {
             order += 1;
         }
         self.free[order as usize].insert(start);
+    }
+
+    /// Number of units that are free.
+    pub(super) fn free_units(&self) -> u64 {
+        self.free_units
     }
 
     /// Frees every unit outside `taken`, whose ranges are in ascending order.
@@ -97,6 +105,7 @@ mod tests {
         }
         taken.into_iter().for_each(|(start, order)| buddies.give(start, order));
         assert_eq!(buddies.free, whole);
+        assert_eq!(buddies.free_units(), UNITS);
     }
 
     #[test]

@@ -19,6 +19,21 @@ pub(super) struct Place {
     pub(super) offset: u64,
 }
 
+/// Times of an object.
+#[derive(Clone, Copy)]
+pub(super) struct Times {
+    /// Of the last write.
+    pub(super) written: Timestamp,
+    /// As it was set, which counts instead.
+    pub(super) set: Option<Timestamp>,
+}
+
+impl Times {
+    fn set_ns(self) -> u64 {
+        self.set.map_or(0, Timestamp::as_ns)
+    }
+}
+
 /// Chunk of an object, in the table until it is dropped or replaced.
 pub(super) struct Chunk {
     memory: &'static DiskMemory,
@@ -38,14 +53,14 @@ impl Chunk {
         memory: &'static DiskMemory,
         place: Place,
         payload: &RealPayload,
-        now: Timestamp,
+        times: Times,
     ) -> Option<Self> {
         let unit = memory.unit_of(payload.whole_part()?)?;
         let order = order_of(payload.length()).filter(|_| memory.table.is_free(unit))?;
         let (end, bytes) = (payload.length(), payload.clone());
         let mut chunk = Self { memory, place, unit, order, end, bytes };
         chunk.sum(0..end);
-        chunk.publish(now);
+        chunk.publish(times);
         Some(chunk)
     }
 
@@ -57,7 +72,7 @@ impl Chunk {
         order: u32,
         start: u64,
         bytes: &[u8],
-        now: Timestamp,
+        times: Times,
     ) -> Option<Self> {
         let (unit, part) = part::take(memory, order)?;
         let end = start + bytes.len() as u64;
@@ -67,7 +82,7 @@ impl Chunk {
         });
         let mut chunk = Self { memory, place, unit, order, end, bytes: part.freeze() };
         chunk.sum(0..end);
-        chunk.publish(now);
+        chunk.publish(times);
         Some(chunk)
     }
 
@@ -93,7 +108,12 @@ impl Chunk {
         self.end
     }
 
-    fn publish(&mut self, now: Timestamp) {
+    /// Stores the time of the object as it was set.
+    pub(super) fn set_time(&self, times: Times) {
+        self.memory.table.set_time(self.unit, times.set_ns());
+    }
+
+    fn publish(&mut self, times: Times) {
         let entry = Entry {
             order: self.order,
             disk: self.place.disk,
@@ -101,7 +121,8 @@ impl Chunk {
             offset: self.place.offset,
             end: self.end,
             sequence: self.memory.next_sequence(),
-            written_ns: now.as_ns(),
+            written_ns: times.written.as_ns(),
+            set_ns: times.set_ns(),
         };
         self.memory.table.publish(self.unit, &entry);
     }
@@ -119,20 +140,26 @@ impl Chunk {
         Ok(())
     }
 
-    /// Writes bytes from byte `start` of the chunk on, where there is room. Bytes between the end
-    /// and `start` become zeros.
-    pub(super) fn write(&mut self, start: u64, new: &[u8], now: Timestamp) -> Result<(), Failure> {
-        let new_end = start + new.len() as u64;
-        let changed = start.min(self.end)..new_end;
-        // Bytes that stay beside new ones must be what they were.
+    /// Fails if a piece is damaged that a write of `length` bytes from byte `start` on covers in
+    /// part: bytes that stay beside new ones must be what they were.
+    pub(super) fn check_edges(&self, start: u64, length: u64) -> Result<(), Failure> {
+        let changed = start.min(self.end)..start + length;
         for piece in pieces(changed.start..changed.end.min(self.end)) {
             let kept = self.piece(piece);
             if kept.start < changed.start || changed.end < kept.end {
                 self.verify(kept)?;
             }
         }
+        Ok(())
+    }
+
+    /// Writes bytes from byte `start` of the chunk on, where there is room, after
+    /// [`check_edges`](Chunk::check_edges). Bytes between the end and `start` become zeros.
+    pub(super) fn write(&mut self, start: u64, new: &[u8], times: Times) -> Result<(), Failure> {
+        let new_end = start + new.len() as u64;
+        let changed = start.min(self.end)..new_end;
         if self.bytes.is_shared() {
-            return self.replace(start, new, now);
+            return self.replace(start, new, times);
         }
         pieces(changed.clone()).for_each(|piece| self.set_sum(piece, None));
         let gap = changed.start as usize..start as usize;
@@ -143,13 +170,13 @@ impl Chunk {
         });
         self.bytes = memory.freeze();
         self.end = self.end.max(new_end);
-        self.memory.table.wrote(self.unit, self.end, now.as_ns());
+        self.memory.table.wrote(self.unit, self.end, times.written.as_ns());
         self.sum(changed);
         Ok(())
     }
 
     /// Writes to a copy, which takes the place of this chunk: others read this one.
-    fn replace(&mut self, start: u64, new: &[u8], now: Timestamp) -> Result<(), Failure> {
+    fn replace(&mut self, start: u64, new: &[u8], times: Times) -> Result<(), Failure> {
         let (unit, part) = part::take(self.memory, self.order).ok_or(Errno::NOSPC)?;
         let (old_end, new_end) = (self.end as usize, start as usize + new.len());
         part.with_bytes_mut(|bytes| {
@@ -170,25 +197,26 @@ impl Chunk {
                 false => copy.set_sum(piece, self.memory.table.checksum(self.unit, order, piece)),
             }
         }
-        copy.publish(now);
+        copy.publish(times);
         // Dropped after its copy is in the table.
         *self = copy;
         Ok(())
     }
 
     /// Cuts what lies behind the first `end` bytes.
-    pub(super) fn truncate(&mut self, end: u64, now: Timestamp) -> Result<(), Failure> {
+    pub(super) fn truncate(&mut self, end: u64, times: Times) -> Result<(), Failure> {
         if end >= self.end {
             return Ok(());
         }
-        let last = end.saturating_sub(1) / PIECE_BYTES;
-        if end > 0 && !end.is_multiple_of(PIECE_BYTES) {
+        let last = end / PIECE_BYTES;
+        let is_piece_cut = !end.is_multiple_of(PIECE_BYTES);
+        if is_piece_cut {
             self.verify(self.piece(last))?;
             self.set_sum(last, None);
         }
         self.end = end;
-        self.memory.table.wrote(self.unit, end, now.as_ns());
-        if end > 0 {
+        self.memory.table.wrote(self.unit, end, times.written.as_ns());
+        if is_piece_cut {
             self.sum(self.piece(last));
         }
         Ok(())

@@ -9,7 +9,7 @@ use super::table::{Entry, Layout, Table, UNIT_BYTES};
 use crate::arena;
 use crate::huge::{self, HUGE_BYTES};
 use rustix::fs::fstat;
-use rustix::mm::ProtFlags;
+use rustix::mm::{ProtFlags, munmap};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ptr::NonNull;
@@ -39,9 +39,15 @@ unsafe impl Sync for DiskMemory {}
 
 struct Free {
     parts: Buddies,
-    /// Units from the start of the area that have memory of the system.
-    resident: u64,
+    /// Huge pages of the area that have memory of the system, or hold a chunk that was left.
+    resident: Vec<bool>,
 }
+
+/// Bytes that only chunks may take beside those that the disks have to get: a chunk that is shared
+/// can so always be written, to another part.
+const REPLACED_BYTES: u64 = 16 << 20;
+
+const UNITS_OF_HUGE: u64 = HUGE_BYTES as u64 / UNIT_BYTES;
 
 /// Makes memory that [`reserve_memory`](super::reserve_memory) made, in this process or an earlier
 /// one, that of the disks of this process. Call it once, before the first node is opened. Returns
@@ -70,6 +76,27 @@ pub fn memory_in_use() -> Option<u64> {
     MEMORY.get().map(DiskMemory::used)
 }
 
+/// True if memory that [`reserve_memory`](super::reserve_memory) made holds an object.
+///
+/// # Errors
+/// When the file is no such memory, or cannot be mapped.
+pub fn holds_objects(file: &File) -> Result<bool, String> {
+    let bytes = fstat(file).map_err(|error| error.to_string())?.st_size as u64;
+    let length = usize::try_from(bytes).map_err(|error| error.to_string())?;
+    let base = huge::map_shared(file, length, ProtFlags::READ | ProtFlags::WRITE);
+    let base = base.ok_or("the address space is full")?;
+    // SAFETY: it was just mapped.
+    let layout = unsafe { Table::read_layout(base, bytes) };
+    let holds = layout.map(|layout| {
+        // SAFETY: as above, and only the table accesses what lies before the area.
+        let table = unsafe { Table::new(base, layout) };
+        (0..layout.units()).any(|unit| !table.is_free(unit))
+    });
+    // SAFETY: it was mapped above with this length, and nothing refers to it.
+    let _ = unsafe { munmap(base.as_ptr().cast(), length) };
+    holds.ok_or_else(|| "it is not memory of disks, or of another version".to_owned())
+}
+
 /// Memory of the disks of this process.
 pub(super) fn memory() -> Option<&'static DiskMemory> {
     MEMORY.get()
@@ -79,6 +106,10 @@ pub(super) fn memory() -> Option<&'static DiskMemory> {
 pub(crate) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
     let memory = MEMORY.get()?;
     let order = order_of(bytes as u64)?;
+    let kept = memory.capacity().saturating_sub(memory.used()) + REPLACED_BYTES;
+    if memory.free().parts.free_units() * UNIT_BYTES < kept + bytes as u64 {
+        return None;
+    }
     Some(memory.pointer(memory.take(order)?))
 }
 
@@ -114,16 +145,28 @@ impl DiskMemory {
                     chunks.push((unit, entry));
                     unit += 1 << entry.order;
                 }
-                None => unit += 1,
+                None => {
+                    // What is no entry, after a defect of the memory, is none for ever.
+                    if !table.is_free(unit) {
+                        table.clear(unit);
+                    }
+                    unit += 1;
+                }
             }
         }
         let mut parts = Buddies::full(layout.units());
         parts.give_all_but(chunks.iter().map(|(unit, one)| *unit..*unit + (1 << one.order)));
         let used = chunks.iter().map(|(_, one)| UNIT_BYTES << one.order).sum();
         let last = chunks.iter().map(|(_, one)| one.sequence).max().unwrap_or(0);
+        let reserved = layout.disk_bytes.div_ceil(HUGE_BYTES as u64);
+        let mut resident = vec![false; (layout.units() / UNITS_OF_HUGE) as usize];
+        resident[..reserved as usize].fill(true);
+        for (unit, entry) in &chunks {
+            let end = (unit + (1 << entry.order)).div_ceil(UNITS_OF_HUGE);
+            resident[(unit / UNITS_OF_HUGE) as usize..end as usize].fill(true);
+        }
         let mut left: BTreeMap<u32, Vec<_>> = BTreeMap::new();
         chunks.into_iter().for_each(|chunk| left.entry(chunk.1.disk).or_default().push(chunk));
-        let resident = layout.disk_bytes.next_multiple_of(HUGE_BYTES as u64) / UNIT_BYTES;
         Self {
             base,
             layout,
@@ -143,15 +186,15 @@ impl DiskMemory {
     pub(super) fn take(&self, order: u32) -> Option<u64> {
         let mut free = self.free();
         let unit = free.parts.take(order)?;
-        let end = unit + (1 << order);
-        if end > free.resident {
-            let huge = HUGE_BYTES as u64 / UNIT_BYTES;
-            let all = end.next_multiple_of(huge).min(self.layout.units());
-            let bytes = (all - free.resident) * UNIT_BYTES;
-            let first = self.pointer(free.resident);
-            // SAFETY: these parts had no owner until now, but for the one that was just taken.
-            unsafe { huge::populate(first, bytes as usize) };
-            free.resident = all;
+        let end = (unit + (1 << order)).div_ceil(UNITS_OF_HUGE);
+        for page in unit / UNITS_OF_HUGE..end {
+            if std::mem::replace(&mut free.resident[page as usize], true) {
+                continue;
+            }
+            let first = self.pointer(page * UNITS_OF_HUGE);
+            // SAFETY: no part of this page had an owner until now, and no chunk was left in it: the
+            // one just taken is the first.
+            unsafe { huge::populate(first, HUGE_BYTES) };
         }
         Some(unit)
     }
@@ -190,6 +233,11 @@ impl DiskMemory {
             (new <= capacity || more <= fewer).then_some(new)
         });
         counted.is_ok()
+    }
+
+    /// Counts `more` bytes of chunks, also beyond the capacity.
+    pub(super) fn count_anyway(&self, more: u64) {
+        self.used.fetch_add(more, Ordering::Relaxed);
     }
 
     /// Number of the next chunk.

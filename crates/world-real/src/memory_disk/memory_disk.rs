@@ -1,19 +1,23 @@
 //! The disk: its objects, by number.
 #![allow(unsafe_code)]
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, Times};
 use super::memory::{DiskMemory, memory};
 use super::object::Object;
 use super::part;
 use crate::disk::{Failure, WriteBackState};
 use crate::memory::{RealMemory, RealPayload};
 use crate::timers::timestamp;
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use units::{ByteRange, FileId, Timestamp};
 use world::{Memory, ObjectMetadata, Payload, Space};
 
 /// Largest object, so that no offset overflows.
 const OBJECT_BYTES_MAX: u64 = 1 << 62;
+
+/// Maximum bytes of one read; a larger read is refused as invalid.
+const READ_BYTES_MAX: u64 = 1 << 30;
 
 /// Maximum number of objects without bytes whose time is kept.
 const TIMES_MAX: usize = 1 << 16;
@@ -23,7 +27,7 @@ pub(crate) struct MemoryDisk {
     memory: &'static DiskMemory,
     number: u32,
     objects: BTreeMap<FileId, Object>,
-    /// Times that were set, which count instead of those of the last write.
+    /// Times that were set of objects that have no bytes yet.
     times: BTreeMap<FileId, Timestamp>,
     /// Objects whose last writes failed.
     failed: BTreeMap<FileId, WriteBackState>,
@@ -41,9 +45,11 @@ impl MemoryDisk {
             // SAFETY: an entry is of a whole part, and each is left to one disk, once.
             let part = unsafe { part::at(memory, unit, entry.order) };
             let (id, written) = (FileId(entry.object), Timestamp::from_ns(entry.written_ns));
+            let set = Some(Timestamp::from_ns(entry.set_ns)).filter(|_| entry.set_ns > 0);
+            let times = Times { written, set };
             let object = objects.entry(id);
-            let object = object.or_insert_with(|| Object::new(memory, number, id, written));
-            object.restore(Chunk::left(memory, unit, &entry, part), written);
+            let object = object.or_insert_with(|| Object::new(memory, number, id, times));
+            object.restore(Chunk::left(memory, unit, &entry, part), times);
         }
         let (times, failed) = (BTreeMap::new(), BTreeMap::new());
         Some(Self { memory, number, objects, times, failed })
@@ -51,15 +57,16 @@ impl MemoryDisk {
 
     pub(crate) fn metadata(&self, object: FileId) -> Option<ObjectMetadata> {
         let found = self.objects.get(&object)?;
-        let modified = self.times.get(&object).copied().unwrap_or(found.written);
-        Some(ObjectMetadata { length: found.length(), modified })
+        Some(ObjectMetadata { length: found.length(), modified: found.modified() })
     }
 
     pub(crate) fn set_modified(&mut self, object: FileId, modified: Timestamp) {
+        if let Some(found) = self.objects.get_mut(&object) {
+            return found.set_modified(modified);
+        }
         self.times.insert(object, modified);
-        if self.times.len() > TIMES_MAX + self.objects.len() {
-            let objects = &self.objects;
-            self.times.retain(|id, _| objects.contains_key(id));
+        if self.times.len() > TIMES_MAX {
+            self.times.pop_first();
         }
     }
 
@@ -70,6 +77,9 @@ impl MemoryDisk {
         length: u64,
     ) -> Result<RealPayload, Failure> {
         let range = range_of(offset, length)?;
+        if length > READ_BYTES_MAX {
+            return Err(Errno::INVAL.into());
+        }
         match self.objects.get(&object).filter(|_| length > 0) {
             Some(object) => object.read(range),
             None => {
@@ -91,9 +101,14 @@ impl MemoryDisk {
             return Ok(());
         }
         let (now, memory, number) = (timestamp(), self.memory, self.number);
+        let set = self.times.remove(&object);
+        let times = Times { written: now, set };
         let found = self.objects.entry(object);
-        let found = found.or_insert_with(|| Object::new(memory, number, object, now));
+        let found = found.or_insert_with(|| Object::new(memory, number, object, times));
         let written = found.write(range, payload, now);
+        if written.is_err() && found.is_empty() {
+            self.objects.remove(&object);
+        }
         match &written {
             Ok(()) => {
                 if let Some(failed) = self.failed.get_mut(&object) {
@@ -153,5 +168,5 @@ impl Drop for MemoryDisk {
 /// Returns the range of a request, if an object can have it.
 fn range_of(offset: u64, length: u64) -> Result<ByteRange, Failure> {
     let range = ByteRange::checked_at(offset, length).filter(|range| range.end <= OBJECT_BYTES_MAX);
-    range.ok_or(rustix::io::Errno::FBIG.into())
+    range.ok_or(Errno::INVAL.into())
 }

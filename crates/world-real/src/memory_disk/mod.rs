@@ -35,6 +35,6 @@ mod reserve;
 mod table;
 
 pub(crate) use memory::{allocate, free};
-pub use memory::{memory_in_use, use_memory};
+pub use memory::{holds_objects, memory_in_use, use_memory};
 pub(crate) use memory_disk::MemoryDisk;
 pub use reserve::{ReserveError, reserve_memory};

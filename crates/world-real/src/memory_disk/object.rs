@@ -2,7 +2,7 @@
 //!
 //! *Invariant:* chunks do not overlap, and begin and end at whole units of the object.
 
-use super::chunk::{Chunk, Place};
+use super::chunk::{Chunk, Place, Times};
 use super::memory::{DiskMemory, order_of};
 use super::table::UNIT_BYTES;
 use crate::disk::Failure;
@@ -26,25 +26,41 @@ pub(super) struct Object {
     id: FileId,
     /// Chunks by their offset in the object.
     chunks: BTreeMap<u64, Chunk>,
-    /// Time of the last write.
-    pub(super) written: Timestamp,
+    times: Times,
 }
 
 impl Object {
     /// An object without bytes.
-    pub(super) fn new(memory: &'static DiskMemory, disk: u32, id: FileId, now: Timestamp) -> Self {
-        Self { memory, disk, id, chunks: BTreeMap::new(), written: now }
+    pub(super) fn new(memory: &'static DiskMemory, disk: u32, id: FileId, times: Times) -> Self {
+        Self { memory, disk, id, chunks: BTreeMap::new(), times }
     }
 
     /// Adds a chunk that an earlier process left, unless a newer one has taken its place.
-    pub(super) fn restore(&mut self, chunk: Chunk, written: Timestamp) {
+    pub(super) fn restore(&mut self, chunk: Chunk, times: Times) {
         let room = chunk.room();
         if self.overlapping(room).next().is_some() {
             self.memory.count(0, room.length());
             return;
         }
-        self.written = self.written.max(written);
+        // Of the newest, which was added first, the time counts as it was set.
+        self.times.written = self.times.written.max(times.written);
         self.chunks.insert(room.start, chunk);
+    }
+
+    /// Time of the object: as it was set, or of the last write.
+    pub(super) fn modified(&self) -> Timestamp {
+        self.times.set.unwrap_or(self.times.written)
+    }
+
+    /// Sets the time of the object.
+    pub(super) fn set_modified(&mut self, modified: Timestamp) {
+        self.times.set = Some(modified);
+        self.chunks.values().for_each(|chunk| chunk.set_time(self.times));
+    }
+
+    /// True if the object has no bytes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
     }
 
     /// One past the last byte that was written and not freed.
@@ -95,9 +111,15 @@ impl Object {
         payload: &RealPayload,
         now: Timestamp,
     ) -> Result<(), Failure> {
-        self.written = now;
-        if self.adopt(range, payload, now)? {
+        self.times.written = now;
+        let times = self.times;
+        if self.adopt(range, payload, times)? {
             return Ok(());
+        }
+        // Before anything is written.
+        for chunk in self.overlapping(range).filter_map(|offset| self.chunks.get(&offset)) {
+            let part = chunk.room().intersect(range);
+            chunk.check_edges(part.start - chunk.room().start, part.length())?;
         }
         let bytes = payload.bytes();
         let mut at = range.start;
@@ -108,10 +130,10 @@ impl Object {
                 Some(chunk) => {
                     let room = chunk.room();
                     let length = (room.end - at).min(rest.len() as u64);
-                    chunk.write(at - room.start, &rest[..length as usize], now)?;
+                    chunk.write(at - room.start, &rest[..length as usize], times)?;
                     length
                 }
-                None => self.fill_gap(at, rest, now)?,
+                None => self.fill_gap(at, rest, times)?,
             };
         }
         Ok(())
@@ -123,7 +145,7 @@ impl Object {
         &mut self,
         range: ByteRange,
         payload: &RealPayload,
-        now: Timestamp,
+        times: Times,
     ) -> Result<bool, Failure> {
         let is_whole = range.start.is_multiple_of(UNIT_BYTES) && order_of(range.length()).is_some();
         let replaced: Vec<u64> = self.overlapping(range).collect();
@@ -136,7 +158,7 @@ impl Object {
             // What is there can still be overwritten.
             return Ok(false);
         }
-        let Some(chunk) = Chunk::of_payload(self.memory, self.place(range.start), payload, now)
+        let Some(chunk) = Chunk::of_payload(self.memory, self.place(range.start), payload, times)
         else {
             self.memory.count(fewer, range.length());
             return Ok(false);
@@ -149,7 +171,7 @@ impl Object {
     }
 
     /// Writes the first of `bytes` at `at`, where no chunk is. Returns their number.
-    fn fill_gap(&mut self, at: u64, bytes: &[u8], now: Timestamp) -> Result<u64, Failure> {
+    fn fill_gap(&mut self, at: u64, bytes: &[u8], times: Times) -> Result<u64, Failure> {
         let before = self.chunks.range(..=at).next_back();
         let gap_start = before.map_or(0, |(_, chunk)| chunk.room().end);
         let gap_end = self.chunks.range(at..).next().map_or(u64::MAX, |(offset, _)| *offset);
@@ -167,7 +189,7 @@ impl Object {
             let length = (start + size - at).min(bytes.len() as u64);
             let new = &bytes[..length as usize];
             let place = self.place(start);
-            if let Some(chunk) = Chunk::new(self.memory, place, order, at - start, new, now) {
+            if let Some(chunk) = Chunk::new(self.memory, place, order, at - start, new, times) {
                 self.chunks.insert(start, chunk);
                 return Ok(length);
             }
@@ -181,34 +203,40 @@ impl Object {
         if self.length() <= length {
             return Ok(());
         }
-        self.written = now;
+        self.times.written = now;
+        if length > 0 {
+            // First, so that a kill in between leaves the object no shorter than that.
+            self.have_end(length)?;
+        }
         while let Some(last) = self.chunks.last_entry() {
             let offset = *last.key();
             if offset < length {
-                last.into_mut().truncate(length - offset, now)?;
-                break;
+                return last.into_mut().truncate(length - offset, self.times);
             }
             self.memory.count(0, last.get().room().length());
             last.remove();
         }
-        if length > 0 && self.length() < length {
-            self.end_in_hole(length, now)?;
-        }
         Ok(())
     }
 
-    /// Makes an object that ends before `length` end there, with zeros.
-    fn end_in_hole(&mut self, length: u64, now: Timestamp) -> Result<(), Failure> {
+    /// Makes the last of the first `length` bytes part of the object, as a zero if it lies in a
+    /// hole.
+    fn have_end(&mut self, length: u64) -> Result<(), Failure> {
+        let times = self.times;
         let here = self.overlapping(ByteRange::at(length - 1, 1)).next();
         if let Some(chunk) = here.and_then(|offset| self.chunks.get_mut(&offset)) {
-            return chunk.write(length - chunk.room().start, &[], now);
+            let end = length - chunk.room().start;
+            if chunk.end() < end {
+                chunk.check_edges(end, 0)?;
+                return chunk.write(end, &[], times);
+            }
+            return Ok(());
         }
         let start = (length - 1) / UNIT_BYTES * UNIT_BYTES;
-        if !self.memory.count(UNIT_BYTES, 0) {
-            return Err(Errno::NOSPC.into());
-        }
+        // A disk that is full can be truncated too.
+        self.memory.count_anyway(UNIT_BYTES);
         let place = self.place(start);
-        let chunk = Chunk::new(self.memory, place, 0, length - start, &[], now);
+        let chunk = Chunk::new(self.memory, place, 0, length - start, &[], times);
         if chunk.is_none() {
             self.memory.count(0, UNIT_BYTES);
         }

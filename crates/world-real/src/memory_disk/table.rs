@@ -54,7 +54,9 @@ impl Layout {
     /// `None` if the sum overflows.
     pub(super) fn new(disk_bytes: u64, other_bytes: u64) -> Option<Self> {
         let huge = HUGE_BYTES as u64;
-        let area_bytes = disk_bytes.checked_add(other_bytes)?.checked_next_multiple_of(huge)?;
+        // In whole parts of the largest size: a smaller one at the end would be taken first.
+        let largest = UNIT_BYTES << ORDER_MAX;
+        let area_bytes = disk_bytes.checked_add(other_bytes)?.checked_next_multiple_of(largest)?;
         let entries = (area_bytes / UNIT_BYTES).checked_mul(ENTRY_WORDS as u64 * WORD_BYTES)?;
         let sums = HEADER_BYTES.checked_add(entries)?;
         let area = sums.checked_add(area_bytes / PIECE_BYTES * WORD_BYTES)?;
@@ -96,6 +98,8 @@ pub(super) struct Entry {
     pub(super) sequence: u64,
     /// Time of the last write, as a timestamp in nanoseconds.
     pub(super) written_ns: u64,
+    /// Time of the object as it was set, in nanoseconds; 0 if it was not.
+    pub(super) set_ns: u64,
 }
 
 impl Table {
@@ -160,8 +164,12 @@ impl Table {
             end: word(3),
             sequence: word(4),
             written_ns: word(5),
+            set_ns: word(7),
         };
-        (order <= ORDER_MAX && entry.end <= UNIT_BYTES << order).then_some(entry)
+        let is_whole = order <= ORDER_MAX
+            && unit.is_multiple_of(1 << order)
+            && unit + (1 << order) <= self.layout.units();
+        (is_whole && entry.end <= UNIT_BYTES << order).then_some(entry)
     }
 
     /// True if no chunk begins at a unit.
@@ -175,6 +183,7 @@ impl Table {
         for (index, word) in (1..).zip(words) {
             self.entry_word(unit, index).store(word, Ordering::Relaxed);
         }
+        self.set_time(unit, entry.set_ns);
         let control = u64::from(entry.disk) << 32 | u64::from(entry.order + 1);
         self.entry_word(unit, 0).store(control, Ordering::Release);
     }
@@ -184,6 +193,11 @@ impl Table {
         self.entry_word(unit, 5).store(written_ns, Ordering::Relaxed);
         // What is before the end has been written.
         self.entry_word(unit, 3).store(end, Ordering::Release);
+    }
+
+    /// Stores the time of the object of a chunk as it was set; 0 if it was not.
+    pub(super) fn set_time(&self, unit: u64, set_ns: u64) {
+        self.entry_word(unit, 7).store(set_ns, Ordering::Relaxed);
     }
 
     /// Makes a chunk a part that belongs to no object.
