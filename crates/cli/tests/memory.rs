@@ -87,10 +87,10 @@ fn memory_that_is_gone_is_not_taken_for_empty_files() {
     let keeper = keepers(&place.path("")).into_iter().min().expect("it is there");
     signal(keeper, Signal::KILL);
     gone(keeper);
-    place.run(&["stop"]).done();
+    place.run(&["stop"]).refused(NO_SERVER, &["memory of 1 server are lost"]);
     let start = || place.run(&[&["start"], &MEMORY[..]].concat());
-    start().refused(NO_SERVER, &["the memory of server", "is gone", "which held it"]);
-    start().refused(NO_SERVER, &["the memory of server", "is gone", "which held it"]);
+    start().refused(NO_SERVER, &["the memory of server", "is gone"]);
+    start().refused(NO_SERVER, &["the memory of server", "is gone"]);
     place.run(&["stop", "--discard"]).done();
     start().done();
     assert_eq!(place.files(), [""; 0]);
@@ -102,7 +102,7 @@ fn memory_that_is_gone_is_not_taken_for_empty_files() {
     }
     start().refused(NO_SERVER, &["the memory of server", "is gone"]);
     let discarded = place.run(&["stop", "--discard"]).done();
-    assert!(discarded.text().contains("of 2 servers"), "{}", discarded.text());
+    assert!(discarded.text().contains("free again"), "{}", discarded.text());
     start().done();
     place.run(&["stop", "--discard"]).done();
 }
@@ -114,6 +114,7 @@ fn memory_that_is_not_there_is_refused() {
     start(&["--memory", "100TiB"]).refused(NO_SERVER, &["cannot reserve 102400GiB", "available"]);
     start(&["--memory", "1EiB"]).refused(NO_SERVER, &["cannot reserve", "available"]);
     assert_eq!(processes_naming(&place.path("")), [0_u32; 0]);
+    start(&["--memory", "0"]).refused(USAGE, &["at least 1MiB"]);
     for other in [&["--data", "d"][..], &["--direct"], &["--degraded"]] {
         start(&[&["--memory", "1MiB"], other].concat()).refused(USAGE, &["--memory"]);
     }
@@ -121,6 +122,52 @@ fn memory_that_is_not_there_is_refused() {
     // Memory that is taken by earlier servers is not there for the next.
     start(&["--memory", "1MiB"]).done();
     place.run(&["stop"]).done();
+}
+
+#[test]
+fn a_start_that_fails_takes_no_memory_and_another_size_can_follow() {
+    let place = Place::new();
+    place.start(&MEMORY);
+    place.run(&["stop"]).done();
+    // The second server cannot begin: its records are no directory.
+    let sizes = place.instance().join("data/memory-1/sizes");
+    std::fs::remove_dir_all(&sizes).expect("it is there");
+    place.file("instance/data/memory-1/sizes", b"");
+    let start = |size| place.run(&["start", "--servers", "2", "--memory", size]);
+    assert_ne!(start("64MiB").exit_code(), Some(0));
+    until("the memory is given back", || keepers(&place.path("")).is_empty().then_some(()));
+    std::fs::remove_file(&sizes).expect("it is there");
+    start("32MiB").done();
+    place.run(&["stop", "--discard"]).done();
+}
+
+#[test]
+fn the_memory_of_an_instance_is_not_that_of_its_copy() {
+    let place = Place::new();
+    let content = bytes(5 << 20);
+    place.start(&MEMORY);
+    place.file("local", &content);
+    place.run(&["put", "local", "field"]).done();
+    let copy = place.path("copy");
+    let copied = Command::new("cp").arg("-r").arg(place.instance()).arg(&copy).status();
+    // Sockets may not be copied.
+    copied.expect("there is a cp");
+    let on_copy = |words: &[&str]| {
+        let mut command = unisono(words);
+        command.arg("--instance").arg(&copy);
+        run(command)
+    };
+    std::fs::remove_file(copy.join("instance.json")).expect("it is there");
+    on_copy(&[&["start"], &MEMORY[..]].concat()).refused(NO_SERVER, &["is gone", "a copy"]);
+    on_copy(&["stop", "--discard"]).done();
+    assert_eq!(keepers(&place.path("")).len(), 2, "those of the original");
+    assert_has(&place, "field", &content);
+    // Nor does a start without memory forget it.
+    place.run(&["stop"]).done();
+    place.run(&["start", "--servers", "2"]).refused(USAGE, &["are in memory", "--memory"]);
+    place.run(&[&["start"], &MEMORY[..]].concat()).done();
+    assert_has(&place, "field", &content);
+    place.run(&["stop", "--discard"]).done();
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use crate::durable::replace;
 use crate::labels::{has_objects, is_labelled};
+use crate::memory::{MemoryState, state};
 use crate::server::CATALOGUE;
 use client::absolute;
-use interface::UserError;
+use interface::{UserError, size_word};
 use std::fs;
 use std::path::{Path, PathBuf};
 use world_real::RECORDS_FILE;
@@ -85,7 +86,10 @@ impl DataDirectories {
         let text = fs::read(memory).unwrap_or_default();
         let Ok(by_server) = serde_json::from_slice(&text) else { return Ok(()) };
         let last = Self { by_server, are_named: true };
-        let Some(kept) = last.in_order().find(|directory| has_objects(directory)) else {
+        let has_files = |directory: &&Path| {
+            has_objects(directory) || matches!(state(directory), Ok(MemoryState::Held(_)))
+        };
+        let Some(kept) = last.in_order().find(has_files) else {
             return Ok(());
         };
         for own in self.in_order() {
@@ -93,6 +97,17 @@ impl DataDirectories {
             if self.are_named || is_known {
                 return Ok(());
             }
+        }
+        if let Ok(MemoryState::Held(bytes)) = state(kept) {
+            let (servers, size) = (last.by_server.len(), size_word(bytes));
+            return Err(UserError::usage(
+                "cannot start without the files of this instance",
+                "they are in memory, without --memory no server finds them",
+                format!(
+                    "start with: --servers {servers} --memory {size}   (or remove them: unisono \
+                     stop --discard)"
+                ),
+            ));
         }
         let all = last.in_order().map(|directory| format!("--data {}", directory.display()));
         let all: Vec<String> = all.collect();

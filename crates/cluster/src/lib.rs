@@ -28,6 +28,7 @@ mod leftovers;
 mod local_server;
 mod memories;
 mod memory;
+mod memory_keeper;
 mod private;
 mod process;
 mod process_name;
@@ -45,8 +46,8 @@ pub use hosts::{
 };
 pub use job::{JobInstance, JobProgram, Signals};
 pub use local_server::serve_process;
-pub use memories::{discard_memory, memories_held};
-pub use memory::keep_memory;
+pub use memories::{MemoryCount, count_memories, discard_memory};
+pub use memory_keeper::keep_memory;
 pub use private::refuse_root;
 pub use process::{Child, Program, run_to_end};
 pub use start::{ServerOptions, start};

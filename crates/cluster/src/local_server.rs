@@ -56,9 +56,6 @@ impl LocalOrder {
         // What is missing stays so where nothing may be changed.
         let mut data = self.entry.data.iter().filter(|data| !self.degraded || data.exists());
         data.try_for_each(|directory| make_data_directory(directory))?;
-        if self.memory_bytes.is_some() {
-            self.entry.data.iter().try_for_each(|it| refuse_lost(it, self.entry.id))?;
-        }
         Ok(ServerPlan {
             id: self.entry.id,
             servers: self.servers,
@@ -100,6 +97,7 @@ pub fn serve_process(
         let file = instance.read()?;
         let plan = LocalOrder::of(&file, id)?.plan(instance)?;
         let own = OwnDirectories::lock(id, plan.servers, &plan.data, plan.degraded)?;
+        plan.data.iter().try_for_each(|directory| refuse_lost(directory, id))?;
         let catalogue = catalogue_of(&file)?;
         let Agreement { number, mut lost, .. } = Agreement::of_one(
             found(id, &plan.data, plan.degraded, &own)?,

@@ -3,11 +3,41 @@
 use crate::data::{DATA, MEMORY_PREFIX};
 use crate::durable::cannot_write;
 use crate::instance::lock;
-use crate::memory::{discard, is_held};
+use crate::memory::{MemoryState, discard, discard_empty, state};
 use client::Instance;
 use interface::UserError;
 use std::fs;
 use std::path::PathBuf;
+
+/// Numbers of servers of an instance on this machine by what became of their memory.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct MemoryCount {
+    /// Servers whose memory is held for the next start.
+    pub held: usize,
+    /// Servers whose memory is gone, with their files.
+    pub lost: usize,
+}
+
+/// Counts the memory of an instance on this machine.
+pub fn count_memories(instance: &Instance) -> MemoryCount {
+    let mut count = MemoryCount::default();
+    for directory in data_directories(instance) {
+        match state(&directory) {
+            Ok(MemoryState::Held(_)) => count.held += 1,
+            Ok(MemoryState::Lost) | Err(_) => count.lost += 1,
+            Ok(MemoryState::None) => {}
+        }
+    }
+    count
+}
+
+/// Gives the memory back that a failed start has left, as far as it holds no files.
+pub(crate) fn discard_unused(instance: &Instance) {
+    for directory in data_directories(instance) {
+        // What is left, `stop --discard` finds.
+        let _ = discard_empty(&directory);
+    }
+}
 
 /// Discards the memory of all servers of an instance on this machine, with their data directories.
 /// Returns the number of those with memory. The servers must have ended.
@@ -23,11 +53,6 @@ pub fn discard_memory(instance: &Instance) -> Result<usize, UserError> {
         removed.map_err(|error| cannot_write(&directory, &error))?;
     }
     Ok(count)
-}
-
-/// Number of the servers of an instance on this machine whose memory is held for the next start.
-pub fn memories_held(instance: &Instance) -> usize {
-    data_directories(instance).filter(|directory| is_held(directory)).count()
 }
 
 /// Data directories of the servers of an instance on this machine that have memory.

@@ -1,7 +1,7 @@
 //! A server process.
 
 use crate::labels::identity_of;
-use crate::memory;
+use crate::memory::OwnMemory;
 use client::Direct;
 use filesystem::{Costs, ServerConfig, serve};
 use interface::{ExitCode, UserError};
@@ -85,10 +85,11 @@ pub(crate) fn serve_plan(
     let records = create_records(&plan)?;
     // What is read and what was just written over lie there at the same time.
     let lent_bytes_max = plan.cache_bytes.saturating_mul(2).saturating_add(256 * MIB);
-    let memory = plan.memory_bytes.and_then(|bytes| Some((plan.data.first()?.clone(), bytes)));
-    if let Some((directory, bytes)) = &memory {
-        memory::open(directory, id, *bytes, lent_bytes_max)?;
-    }
+    let memory = plan.memory_bytes.and_then(|bytes| Some((plan.data.first()?, bytes)));
+    // Dropped after the server has ended.
+    let _memory = memory
+        .map(|(directory, bytes)| OwnMemory::open(directory, id, bytes, lent_bytes_max))
+        .transpose()?;
     let disks = disks_of(&plan)?;
     let config = NodeConfig {
         listen: Some(plan.listen),
@@ -113,7 +114,7 @@ pub(crate) fn serve_plan(
         costs: Costs::FREE,
         policies,
     };
-    let served = run(async move {
+    run(async move {
         let world = RealWorld::open(config).map_err(|error| cannot_open(id, &error))?;
         let mut terminate = signal(SignalKind::terminate())
             .map_err(|error| cannot_begin(id, &error.to_string()))?;
@@ -129,11 +130,7 @@ pub(crate) fn serve_plan(
         };
         let served = serve(world, server, || ready(&address), told_to_stop).await;
         served.map_err(|fault| UserError::of_fault(&format!("server {id} failed"), &fault))
-    });
-    if let Some((directory, _)) = memory {
-        memory::give_back_empty(&directory);
-    }
-    served
+    })
 }
 
 /// Creates the directories of a server's records, in its first data directory. Where nothing may be

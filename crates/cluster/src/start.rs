@@ -7,6 +7,7 @@ use crate::instance::{begin_start, directories, forget, make_ready, write};
 use crate::labels::FoundLabel;
 use crate::leftovers::open_log;
 use crate::local_server::LocalOrder;
+use crate::memories::discard_unused;
 use crate::process::{Child, Program};
 use crate::server::raise_descriptors;
 use client::{
@@ -104,6 +105,21 @@ fn start_all(
     }
     make_ready(instance)?;
     data.refuse_to_forget(&directories(instance))?;
+    let started = start_ready(instance, program, data, options, attached);
+    if started.is_err() && options.memory_bytes.is_some() {
+        discard_unused(instance);
+    }
+    started
+}
+
+/// Starts servers in an instance that is ready.
+fn start_ready(
+    instance: &Instance,
+    program: &Program,
+    data: &DataDirectories,
+    options: &ServerOptions,
+    attached: bool,
+) -> Result<(InstanceFile, Vec<Child>), UserError> {
     let mut file = planned(instance, data, options);
     let ids = 0..file.servers.len() as u32;
     let begin = |id| Starting::begin(instance, program, &file, id, attached);

@@ -7,6 +7,7 @@ use crate::control::{Commit, Found, Permission, ServerMessage, receive, report};
 use crate::data::has_catalogue;
 use crate::generations::{FoundDisk, Logs, of_catalogue, of_disk};
 use crate::labels::{OwnDirectories, has_objects};
+use crate::memory::{give_back_empty, refuse_lost};
 use crate::server::{ServerPlan, serve_plan};
 use interface::{ExitCode, UserError};
 use policy::ReplacementPolicies;
@@ -44,6 +45,7 @@ pub(crate) fn serve_started(
     let mut is_serving = false;
     let served = begun.and_then(|plan| {
         let own = OwnDirectories::lock(plan.id, plan.servers, &plan.data, plan.degraded)?;
+        plan.data.iter().try_for_each(|directory| refuse_lost(directory, plan.id))?;
         report(&ServerMessage::Found(found(plan.id, &plan.data, plan.degraded, &own)?));
         let Permission { set, step, generation, lost } = receive_order()?;
         if !plan.degraded {
@@ -58,7 +60,8 @@ pub(crate) fn serve_started(
             own.complete()?;
             step.map_or(Ok(()), |step| logs.complete(step))
         };
-        let (committed, input_ended) = watch_input(bond);
+        let memory = plan.memory_bytes.and_then(|_| plan.data.first().cloned());
+        let (committed, input_ended) = watch_input(bond, memory);
         let refused = RefCell::new(None);
         let ready = |address: &Address| {
             let (address, pid) = (address.0.clone(), std::process::id());
@@ -117,8 +120,12 @@ pub(crate) fn found(
 }
 
 /// Reads the rest of standard input. Returns the arrival of the commit, and the end of the input if
-/// it ends the server. Ends this process when the input ends before the start is complete.
-fn watch_input(bond: Bond) -> (mpsc::Receiver<()>, impl Future<Output = ()>) {
+/// it ends the server. Ends this process when the input ends before the start is complete, and gives
+/// its memory back, whose directory is `memory`.
+fn watch_input(
+    bond: Bond,
+    memory: Option<PathBuf>,
+) -> (mpsc::Receiver<()>, impl Future<Output = ()>) {
     let (commit, committed) = mpsc::channel();
     let (end, ended) = oneshot::channel::<()>();
     std::thread::spawn(move || {
@@ -127,6 +134,9 @@ fn watch_input(bond: Bond) -> (mpsc::Receiver<()>, impl Future<Output = ()>) {
         if !is_complete {
             // The log may be gone.
             let _ = writeln!(std::io::stderr(), "{}", abandoned());
+            if let Some(directory) = memory {
+                give_back_empty(&directory);
+            }
             std::process::exit(ExitCode::NoServer as i32);
         }
         // The server may be ending already.

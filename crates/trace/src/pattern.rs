@@ -105,9 +105,11 @@ impl PatternProgram {
     pub fn write(&self, directory: &Path) -> Result<(), UserError> {
         let traces = self.rank_traces()?;
         let Self { pattern, record_bytes, file_bytes, files, .. } = self;
-        let of_files = if *files == 1 { String::new() } else { format!(" in each of {files} files") };
-        let command =
-            format!("pattern {pattern} of {record_bytes} byte records, {file_bytes} bytes{of_files}");
+        let of_files =
+            if *files == 1 { String::new() } else { format!(" in each of {files} files") };
+        let command = format!(
+            "pattern {pattern} of {record_bytes} byte records, {file_bytes} bytes{of_files}"
+        );
         write_made(directory, "pattern", command, &traces)
     }
 }

@@ -237,7 +237,9 @@ impl Fault {
             Self::BadAccess { .. } => "choose a pattern, record and size that fit the file",
             Self::BadRequest { .. } => "install the same build of client and servers",
             Self::WrongVersion { .. } => "use client and servers of the same release",
-            Self::NoSpace { .. } => "free space in the data directories or add servers",
+            Self::NoSpace { .. } => {
+                "remove files, or free space in the data directories, or add servers"
+            }
             Self::Corrupt { .. } => {
                 "put the file again from a copy, or put back the directory that the cause names; \
                  if it recurs, replace that disk"

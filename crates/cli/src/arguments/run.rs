@@ -1,7 +1,7 @@
 //! Arguments of `run`.
 
 use super::servers::{AsRoot, Hosts};
-use super::value_parsers::count;
+use super::value_parsers::{count, memory};
 use clap::Args;
 use interface::parse_size as size;
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Vec<PathBuf>,
     /// Keep files in memory, this much at each server, which is taken at the start.
-    #[arg(long, value_parser = size, value_name = "SIZE", conflicts_with = "data")]
+    #[arg(long, value_parser = memory, value_name = "SIZE", conflicts_with = "data")]
     pub(crate) memory: Option<u64>,
     /// Copy a file, or a directory with everything below it, into the instance first.
     #[arg(long, value_name = "PATH")]

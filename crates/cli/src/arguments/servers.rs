@@ -1,7 +1,7 @@
 //! Arguments about servers and hosts.
 
 use super::instance::InstanceOnly;
-use super::value_parsers::count;
+use super::value_parsers::{count, memory};
 use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
 use client::{DIRTY_PERCENT, Direct};
@@ -60,7 +60,7 @@ pub(crate) struct Start {
     pub(crate) direct: Vec<PathBuf>,
     /// Keep files in memory, this much at each server, which is taken at the start. The memory
     /// outlives its server: after a crash or a stop, the next start with this option has the files.
-    #[arg(long, value_parser = size, value_name = "SIZE",
+    #[arg(long, value_parser = memory, value_name = "SIZE",
           conflicts_with_all = ["data", "direct", "degraded"])]
     pub(crate) memory: Option<u64>,
     /// Listen by TCP on this address instead of Unix sockets. Clients then need the instance's key.
@@ -109,7 +109,7 @@ pub(crate) struct Caches {
     #[arg(long, conflicts_with = "instance")]
     direct: bool,
     /// Keep files in memory, this much at each server to start.
-    #[arg(long, value_parser = size, value_name = "SIZE",
+    #[arg(long, value_parser = memory, value_name = "SIZE",
           conflicts_with_all = ["instance", "data", "direct"])]
     memory: Option<u64>,
 }

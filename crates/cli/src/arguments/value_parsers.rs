@@ -9,6 +9,14 @@ pub(crate) fn count(word: &str) -> Result<u32, String> {
     }
 }
 
+/// Parses a size of memory for files.
+pub(crate) fn memory(word: &str) -> Result<u64, String> {
+    match interface::parse_size(word)? {
+        bytes if bytes < 1 << 20 => Err("give at least 1MiB".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
 /// Joins the words of a choice as they stand in a help text: "a, b or c".
 pub(crate) fn either(words: &[&str]) -> String {
     match words {

@@ -6,26 +6,40 @@ use crate::output::format::plural;
 use crate::output::present;
 use client::{Instance, ServerEntry, Session};
 use cluster::Stopped;
-use interface::{UserError, size_word};
+use interface::{ExitCode, UserError, size_word};
 use serde_json::json;
 use std::path::PathBuf;
 
 pub(crate) fn stop(arguments: &Stop) -> Result<(), UserError> {
     let instance = instance(&arguments.which);
     let memory_bytes = instance.read().ok().and_then(|file| file.memory_bytes);
+    let has_instance = instance.read().is_ok();
+    let mut removed = Ok(());
     if memory_bytes.is_some() && arguments.discard {
-        // Of a server that has crashed, the memory goes below, with the directory.
-        let _ = Session::new(instance.clone()).remove_tree("");
+        // Servers give back memory without files. Where this fails, here it goes below.
+        removed = Session::new(instance.clone()).remove_tree("").map(|_| ());
     }
     let stopped = cluster::stop(&instance);
-    let discarded = if arguments.discard { cluster::discard_memory(&instance)? } else { 0 };
+    // While servers run, their memory stays.
+    let may_discard = arguments.discard && (stopped.is_ok() || !has_instance);
+    let discarded = if may_discard { cluster::discard_memory(&instance).unwrap_or(0) } else { 0 };
     let Stopped { servers, ended, leftovers, gone } = match stopped {
         Err(_) if discarded > 0 => {
+            if arguments.which.json {
+                return present::json(&json!({
+                    "schema": "unisono.stop/1", "stopped": 0, "gone": [], "data": [],
+                }));
+            }
             let servers = plural(discarded as u32, "server");
-            return present::line(&format!("the files in the memory of {servers} are gone"));
+            return present::line(&format!("the memory of {servers} is free again"));
         }
         stopped => stopped?,
     };
+    if let Err(error) = removed.as_ref().map_err(|error| &error.cause)
+        && servers.iter().any(|server| server.host.is_some())
+    {
+        present::note(&format!("unisono: files may remain in the memory of hosts: {error}"));
+    }
     for (server, how) in &gone {
         let (whose, log) = (whose(server), instance.log_path(server.id));
         let log = log.display();
@@ -38,7 +52,9 @@ pub(crate) fn stop(arguments: &Stop) -> Result<(), UserError> {
     if arguments.which.json {
         let gone: Vec<u32> = gone.iter().map(|(server, _)| server.id).collect();
         let data = servers.iter().map(|one| json!({ "host": one.host, "directories": one.data }));
-        let data: Vec<_> = data.collect();
+        // The directories of memory that was discarded are gone.
+        let data: Vec<_> =
+            data.filter(|_| !(arguments.discard && memory_bytes.is_some())).collect();
         return present::json(&json!({
             "schema": "unisono.stop/1", "stopped": ended, "gone": gone, "data": data,
         }));
@@ -46,6 +62,9 @@ pub(crate) fn stop(arguments: &Stop) -> Result<(), UserError> {
     let stopped = format!("{} stopped", plural(ended as u32, "server"));
     if servers.is_empty() {
         return present::line(&stopped);
+    }
+    if memory_bytes.is_some() {
+        refuse_lost(&instance)?;
     }
     if let Some(bytes) = memory_bytes.filter(|_| !arguments.discard) {
         return present::lines(memory_lines(&instance, &stopped, &servers, bytes));
@@ -85,6 +104,19 @@ fn data_lines(instance: &Instance, servers: &[ServerEntry]) -> Vec<String> {
     lines
 }
 
+/// Fails if servers have lost their files with their memory.
+fn refuse_lost(instance: &Instance) -> Result<(), UserError> {
+    match cluster::count_memories(instance).lost {
+        0 => Ok(()),
+        lost => Err(UserError::new(
+            ExitCode::NoServer,
+            format!("the files in the memory of {} are lost", plural(lost as u32, "server")),
+            "the servers have ended, and the processes that held their memory had ended before",
+            "to begin again: unisono stop --discard, then start",
+        )),
+    }
+}
+
 /// Lines that say what became of the files of an instance that had them in memory.
 fn memory_lines(
     instance: &Instance,
@@ -102,7 +134,7 @@ fn memory_lines(
             "to remove them: start again, and stop with --discard".to_owned(),
         ];
     }
-    if cluster::memories_held(instance) == 0 {
+    if cluster::count_memories(instance).held == 0 {
         return vec![format!("{stopped}; the memory is free again")];
     }
     let place = format!("--instance {}", instance.directory().display());

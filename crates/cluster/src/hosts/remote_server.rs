@@ -6,7 +6,6 @@
 use super::address::own_address;
 use super::control::ServerOrder;
 use crate::data::MEMORY_PREFIX;
-use crate::memory::refuse_lost;
 use crate::private::{make_directory, refuse_links_in, refuse_root};
 use crate::server::ServerPlan;
 use crate::started::{Bond, receive_order, serve_started};
@@ -68,7 +67,6 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
     for directory in data.iter().filter(|data| !order.degraded || data.exists()) {
         make_private(directory)?;
         refuse_links_in(directory)?;
-        refuse_lost(directory, order.id)?;
     }
     Ok(ServerPlan {
         id: order.id,

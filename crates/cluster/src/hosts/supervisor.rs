@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use units::GIB;
 
 /// Time limit of launchers to end after a failed start.
 const FAILED_START_TIMEOUT: Duration = Duration::from_secs(3);
@@ -34,6 +35,9 @@ const STARTS_MAX: usize = 64;
 /// Maximum number of servers that start at once on one host. An `sshd` refuses more than 10
 /// connections that have not authenticated yet.
 const STARTS_PER_HOST_MAX: usize = 4;
+
+/// Time for each GiB of memory that a server takes at its start.
+const MEMORY_TIMEOUT_PER_GIB: Duration = Duration::from_secs(3);
 
 /// Maximum number of other hosts in the first message to a server.
 const OTHERS_MAX: usize = 3;
@@ -117,6 +121,8 @@ async fn begin<'a>(
     let found = launch_all(instance, order, launched, timeout).await?;
     let permissions = permissions(&found, labels(order, &found), order.options.degraded)?;
     let permitted = launched.iter_mut().zip(found).zip(&permissions);
+    let memory_gib = order.options.memory_bytes.unwrap_or(0) / GIB;
+    let timeout = timeout + MEMORY_TIMEOUT_PER_GIB * u32::try_from(memory_gib).unwrap_or(u32::MAX);
     let servers = try_join_all(permitted.map(async |((one, found), permission)| {
         one.send(permission).await;
         let ServerMessage::Listening { address, pid } = one.receive(timeout).await? else {

@@ -6,7 +6,7 @@ use crate::memories::discard_memory;
 use crate::process::{Child, Program, TemporaryDirectory};
 use crate::start::{ServerOptions, start_attached};
 use crate::stop::stop;
-use client::{Instance, InstanceFile};
+use client::{Instance, InstanceFile, Session};
 use interface::UserError;
 use std::path::{Path, PathBuf};
 
@@ -111,6 +111,10 @@ impl Drop for JobInstance {
     fn drop(&mut self) {
         // Launchers on hosts have no other way to learn of the end.
         if self.is_running && !self.is_here() {
+            if !self.is_kept && self.file.memory_bytes.is_some() {
+                // Only memory without files is given back there.
+                let _ = Session::new(self.instance.clone()).remove_tree("");
+            }
             let _ = stop(&self.instance);
         }
         if !self.is_kept {
