@@ -120,8 +120,8 @@ pub(crate) fn found(
 }
 
 /// Reads the rest of standard input. Returns the arrival of the commit, and the end of the input if
-/// it ends the server. Ends this process when the input ends before the start is complete, and gives
-/// its memory back, whose directory is `memory`.
+/// it ends the server. Ends this process when the input ends before the start is complete, and
+/// gives its memory back, whose directory is `memory`.
 fn watch_input(
     bond: Bond,
     memory: Option<PathBuf>,

@@ -212,7 +212,7 @@ fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
         dirty_percent: [0, 20, 50, 100][(seed / 3 % 4) as usize],
         buffer_bytes: [u64::MAX, 0, 200][(seed / 7 % 3) as usize],
         // With such caches, servers give no leases.
-        client_caches: seed / 2 % 2 == 0,
+        client_caches: (seed / 2).is_multiple_of(2),
         seed,
         ..Shape::default()
     }
