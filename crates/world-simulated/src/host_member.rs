@@ -9,7 +9,8 @@ use units::{Duration, Instant};
 /// A host, and the tasks that wait for computations on it.
 pub(crate) struct SharedHost {
     host: RefCell<Host>,
-    waiting: RefCell<Vec<Wakeup>>,
+    /// Task of each computation that waits, in the order in which they began to.
+    waiting: RefCell<Vec<(ComputationId, Wakeup)>>,
 }
 
 impl SharedHost {
@@ -52,15 +53,20 @@ impl HostMember {
         self.shared.host.borrow_mut().end_of(self.member, now, id)
     }
 
-    /// Lets a task look again when another computation of the host has ended.
-    pub(crate) fn wait(&self, task: Wakeup) {
-        self.shared.waiting.borrow_mut().push(task);
+    /// Lets the task of a computation look again, once, when another one of the host has ended.
+    pub(crate) fn wait(&self, id: ComputationId, task: Wakeup) {
+        let mut waiting = self.shared.waiting.borrow_mut();
+        match waiting.iter_mut().find(|(waiting, _)| *waiting == id) {
+            // It looked again for another reason.
+            Some((_, known)) => *known = task,
+            None => waiting.push((id, task)),
+        }
     }
 
     /// Ends a computation, and leaves its cores to the others.
     pub(crate) fn end(&self, engine: &Engine, id: ComputationId) {
         self.shared.host.borrow_mut().cancel(self.member, engine.now(), id);
-        for waiting in self.shared.waiting.take() {
+        for (_, waiting) in self.shared.waiting.take() {
             engine.wake(waiting);
         }
     }

@@ -10,9 +10,9 @@ use support::{BLOCK, machine, machine_on_one_host, machine_that_varies};
 use units::{Duration, FileId};
 use world::payload::Bytes;
 use world::{Clock, Disk, Disks, Incoming, Message, Network, Processor};
-use world_simulated::DiskKind;
 use world_simulated::models::mechanical::Drive;
 use world_simulated::models::page_cache::PageCacheSpec;
+use world_simulated::{DiskKind, SimulatedWorld};
 
 fn hp97560() -> DiskKind {
     DiskKind::of(Drive::hp97560())
@@ -83,6 +83,31 @@ fn the_end_of_one_computation_speeds_up_the_others() {
     });
     // 20 ms of progress in the first 40 ms, then the core alone.
     assert_eq!(ended.unwrap(), 120);
+}
+
+/// A computation that many others end beside takes as many events as there are of them, and not
+/// some for each of the looks that it took before.
+#[test]
+fn a_computation_beside_many_short_ones_takes_few_events() {
+    const SHORT: u64 = 200;
+    let (engine, machine) = machine_on_one_host((3, 1), hp97560());
+    let worlds = [0, 1, 2].map(|node| machine.world(node));
+    let before = engine.events();
+    let ended = engine.clone().run(async move {
+        let [long, one, other] = &worlds;
+        let short = async |node: &SimulatedWorld<Bytes>, pause: u64| {
+            for _ in 0..SHORT {
+                node.compute_as_program(Duration::from_us(7)).await;
+                node.sleep(Duration::from_us(pause)).await;
+            }
+        };
+        let longs = long.compute_as_program(Duration::from_ms(100));
+        futures_util::join!(longs, short(one, 11), short(other, 13));
+        long.now().as_ns()
+    });
+    let work = 100_000_000 + 2 * SHORT * 7_000;
+    assert!(ended.unwrap().abs_diff(work) < 1000, "the core has the work of all three");
+    assert!(engine.events() - before < 20 * SHORT);
 }
 
 /// A node answers a message while its program computes; the computation ends later by the time of

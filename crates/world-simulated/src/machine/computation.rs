@@ -9,7 +9,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use units::Duration;
+use units::{Duration, Instant};
 use world::payload::Kind;
 
 /// Future of a computation. Dropping it ends the computation.
@@ -18,7 +18,8 @@ pub(super) struct Computing<P: Kind> {
     node: Rc<Node<P>>,
     length: Duration,
     begun: Option<(HostMember, ComputationId)>,
-    sleep: Option<Sleep>,
+    /// Sleep until the end, as it was when the task last looked.
+    sleep: Option<(Instant, Sleep)>,
 }
 
 impl<P: Kind> Computing<P> {
@@ -40,9 +41,15 @@ impl<P: Kind> Future for Computing<P> {
             (member, id)
         });
         while let Some(end) = member.end_of(now, *id) {
-            let sleep = this.sleep.insert(this.engine.sleep_until(end));
+            // Timers cannot be taken back. With a new one at each look, each would cause a look, and
+            // that one more.
+            let is_same = this.sleep.as_ref().is_some_and(|(until, _)| *until == end);
+            if !is_same {
+                this.sleep = Some((end, this.engine.sleep_until(end)));
+            }
+            let Some((_, sleep)) = &mut this.sleep else { continue };
             if Pin::new(sleep).poll(context).is_pending() {
-                member.wait(this.engine.wakeup(context.waker()));
+                member.wait(*id, this.engine.wakeup(context.waker()));
                 return Poll::Pending;
             }
         }
