@@ -45,6 +45,7 @@ fn an_instance_lives_and_ends() {
             "address",
             "bytes_moved",
             "cache_bytes",
+            "catalogue_copies",
             "clients",
             "collective_bytes",
             "dirty_bytes",

@@ -34,6 +34,7 @@ mod own_policy;
 mod preloaded;
 mod programs;
 mod readme;
+mod rebuilt;
 mod reproduce;
 mod run;
 mod scenarios;

@@ -190,7 +190,7 @@ fn no_catalogue(first: &Path) -> UserError {
         ExitCode::DataCheck,
         "cannot start with --degraded: there is no catalogue",
         format!("without {} no file can be found", records.display()),
-        "put back the first data directory of server 0 from a copy",
+        "make it again of the copy at another server: unisono doctor --rebuild-catalogue",
     )
 }
 
@@ -201,7 +201,7 @@ fn lost_catalogue(data: &str, first: &Path) -> UserError {
         ExitCode::DataCheck,
         "cannot start: the catalogue is lost",
         format!("{data} holds data of files, but there is no catalogue in {}", records.display()),
-        "restore the catalogue from a copy, or start with empty data directories",
+        "make it again of the copy at another server: unisono doctor --rebuild-catalogue",
     )
 }
 

@@ -17,6 +17,7 @@
 
 use crate::generations::{FoundDisk, Step};
 use crate::labels::FoundLabel;
+use client::InstanceFile;
 use interface::Failure;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -45,7 +46,17 @@ pub(crate) struct Permission {
 
 /// Message to a server after all servers listen: the start is complete.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Commit {}
+pub(crate) struct Commit {
+    /// Address of each server.
+    pub(crate) addresses: Vec<String>,
+}
+
+impl Commit {
+    /// The message to the servers of an instance.
+    pub(crate) fn of(file: &InstanceFile) -> Self {
+        Self { addresses: file.servers.iter().map(|server| server.address.clone()).collect() }
+    }
+}
 
 /// Message of a server.
 #[derive(Debug, Serialize, Deserialize)]

@@ -72,6 +72,11 @@ impl DataDirectories {
         Ok(Self { by_server, are_named: true })
     }
 
+    /// First directory of each server.
+    pub(crate) fn firsts(&self) -> impl Iterator<Item = &Path> {
+        self.by_server.iter().filter_map(|directories| Some(directories.first()?.as_path()))
+    }
+
     /// Number of disks of each server.
     pub fn disks_per_server(&self) -> u32 {
         self.by_server.first().map_or(0, Vec::len) as u32
@@ -83,9 +88,7 @@ impl DataDirectories {
     /// # Errors
     /// For that reason, and when a label cannot be read.
     pub(crate) fn refuse_to_forget(&self, memory: &Path) -> Result<(), UserError> {
-        let text = fs::read(memory).unwrap_or_default();
-        let Ok(by_server) = serde_json::from_slice(&text) else { return Ok(()) };
-        let last = Self { by_server, are_named: true };
+        let Some(last) = Self::remembered(memory) else { return Ok(()) };
         let has_files = |directory: &&Path| {
             has_objects(directory) || matches!(state(directory), Ok(MemoryState::Held(_)))
         };
@@ -120,6 +123,13 @@ impl DataDirectories {
                 all.join(" ")
             ),
         ))
+    }
+
+    /// The directories that the file `memory` lists.
+    pub(crate) fn remembered(memory: &Path) -> Option<Self> {
+        let text = fs::read(memory).unwrap_or_default();
+        let by_server = serde_json::from_slice(&text).ok()?;
+        Some(Self { by_server, are_named: true })
     }
 
     /// All directories, in the order in which they are dealt to servers.

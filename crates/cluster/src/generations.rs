@@ -53,7 +53,12 @@ fn read(log: &Path, directory: &Path) -> Result<Generations, UserError> {
 }
 
 fn catalogue_log(directory: &Path) -> PathBuf {
-    directory.join(CATALOGUE).join(CATALOGUE_LOG)
+    catalogue_log_in(&directory.join(CATALOGUE))
+}
+
+/// Log of the generations of a catalogue in its directory.
+pub(crate) fn catalogue_log_in(catalogue: &Path) -> PathBuf {
+    catalogue.join(CATALOGUE_LOG)
 }
 
 /// Logs of the generations of a server.

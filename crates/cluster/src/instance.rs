@@ -100,7 +100,8 @@ pub(crate) fn make_ready(instance: &Instance) -> Result<(), UserError> {
     make_key(instance)
 }
 
-fn why_running(instance: &Instance, file: &InstanceFile) -> Option<String> {
+/// Returns why an instance counts as running, if it does.
+pub(crate) fn why_running(instance: &Instance, file: &InstanceFile) -> Option<String> {
     if let Some(server) = file.servers.iter().find(|server| instance.is_running(server)) {
         return Some(format!("server {} is process {}", server.id, server.pid));
     }

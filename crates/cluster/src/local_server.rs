@@ -1,6 +1,7 @@
 //! A server on this machine.
 
 use crate::agreement::Agreement;
+use crate::control::Commit;
 use crate::generations::of_catalogue;
 use crate::labels::OwnDirectories;
 use crate::memory::refuse_lost;
@@ -105,15 +106,17 @@ pub fn serve_process(
             plan.degraded,
         )?;
         let plan = ServerPlan { generation: number, lost: lost.remove(0), ..plan };
-        return serve_plan(plan, policies, |_| (), std::future::pending());
+        let addresses = Commit::of(&file).addresses;
+        return serve_plan(plan, policies, |_| addresses, std::future::pending());
     };
     let (place, pid) = (instance.clone(), std::process::id());
     let is_named = move || {
-        let file = place.read();
-        file.is_ok_and(|file| file.servers.get(id as usize).is_some_and(|one| one.pid == pid))
+        let file = place.read().ok()?;
+        let is_named = file.servers.get(id as usize).is_some_and(|one| one.pid == pid);
+        is_named.then(|| Commit::of(&file))
     };
-    let is_committed: Box<dyn FnOnce() -> bool + Send> = match attached {
-        true => Box::new(|| false),
+    let is_committed: Box<dyn FnOnce() -> Option<Commit> + Send> = match attached {
+        true => Box::new(|| None),
         false => Box::new(is_named),
     };
     let bond = Bond { is_committed, ends_with_input: attached };

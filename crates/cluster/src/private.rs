@@ -4,7 +4,7 @@
 //! refused.
 
 use crate::labels::unusable as unusable_data;
-use crate::server::{CATALOGUE, SIZES};
+use crate::server::{CATALOGUE, CATALOGUE_COPY, SIZES};
 use client::{CLIENTS_DIRECTORY, Foreign, refuse_foreign, refuse_foreign_links};
 use interface::UserError;
 use std::fs::{self, DirBuilder, Permissions};
@@ -64,7 +64,8 @@ pub(crate) fn make_data_directory(directory: &Path) -> Result<(), UserError> {
 pub(crate) fn refuse_links_in(directory: &Path) -> Result<(), UserError> {
     let part = |name: &str| directory.join(name);
     let is_link = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    match [OBJECTS_DIRECTORY, CATALOGUE, SIZES].map(part).into_iter().find(is_link) {
+    match [OBJECTS_DIRECTORY, CATALOGUE, CATALOGUE_COPY, SIZES].map(part).into_iter().find(is_link)
+    {
         None => Ok(()),
         Some(link) => Err(UserError {
             help: format!("put the directory itself in place of the link: rm {}", link.display()),

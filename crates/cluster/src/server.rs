@@ -3,7 +3,7 @@
 use crate::labels::identity_of;
 use crate::memory::OwnMemory;
 use client::Direct;
-use filesystem::{Costs, ServerConfig, serve};
+use filesystem::{CopyHolder, Costs, ServerConfig, serve_with_copies};
 use interface::{ExitCode, UserError};
 use policy::ReplacementPolicies;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -33,6 +33,9 @@ const LIMITS: ReceiveLimits = ReceiveLimits {
 
 /// Subdirectory of the catalogue, in the first data directory of server 0.
 pub(crate) const CATALOGUE: &str = "catalogue";
+
+/// Subdirectory of the copy of the catalogue, in the first data directory of the other servers.
+pub(crate) const CATALOGUE_COPY: &str = "catalogue-copy";
 
 /// File of recorded file sizes that no data shows, in the server's first data directory.
 pub(crate) const SIZES: &str = "sizes";
@@ -69,14 +72,14 @@ pub(crate) struct ServerPlan {
 }
 
 /// Serves until a client, SIGTERM or the end of `also` asks it to stop. Calls `ready` with the
-/// address on which it listens.
+/// address on which it listens, which returns the addresses of all servers.
 ///
 /// # Errors
 /// Fails when it cannot begin, or cannot write everything back at its end.
 pub(crate) fn serve_plan(
     plan: ServerPlan,
     policies: ReplacementPolicies,
-    ready: impl FnOnce(&Address),
+    ready: impl FnOnce(&Address) -> Vec<String>,
     also: impl Future<Output = ()>,
 ) -> Result<(), UserError> {
     let id = plan.id;
@@ -128,7 +131,13 @@ pub(crate) fn serve_plan(
                 () = also => {}
             }
         };
-        let served = serve(world, server, || ready(&address), told_to_stop).await;
+        let copies = id == 0 && !server.read_only;
+        let ready = || {
+            let others = (0..).map(ServerId).zip(ready(&address)).skip(1).filter(|_| copies);
+            let holder = |(server, address)| CopyHolder { server, address: Address(address) };
+            others.map(holder).collect()
+        };
+        let served = serve_with_copies(world, server, ready, told_to_stop).await;
         served.map_err(|fault| UserError::of_fault(&format!("server {id} failed"), &fault))
     })
 }
@@ -137,9 +146,10 @@ pub(crate) fn serve_plan(
 /// changed, only those count that are there.
 fn create_records(plan: &ServerPlan) -> Result<Vec<(RecordTable, PathBuf)>, UserError> {
     let mut records = vec![(RecordTable::Sizes, SIZES)];
-    if plan.id == 0 {
-        records.push((RecordTable::Catalogue, CATALOGUE));
-    }
+    records.push(match plan.id {
+        0 => (RecordTable::Catalogue, CATALOGUE),
+        _ => (RecordTable::CatalogueCopy, CATALOGUE_COPY),
+    });
     let first = plan.data.first().cloned().unwrap_or_default();
     let records = records.into_iter().map(|(table, name)| (table, first.join(name)));
     let records = records.filter(|(_, directory)| !plan.degraded || directory.is_dir());

@@ -132,7 +132,7 @@ fn start_ready(
         (entry.address, entry.pid) = server.listening()?;
     }
     write(instance, &file)?;
-    servers.iter_mut().for_each(|server| server.send(&Commit {}));
+    servers.iter_mut().for_each(|server| server.send(&Commit::of(&file)));
     for server in &mut servers {
         server.serving().inspect_err(|_| {
             // A server that ends now says the same.

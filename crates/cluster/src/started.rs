@@ -22,9 +22,9 @@ use world_real::Generations;
 
 /// Meaning of the end of standard input.
 pub(crate) struct Bond {
-    /// Says whether the start is complete although no message says so: the starter may have ended
-    /// in between.
-    pub(crate) is_committed: Box<dyn FnOnce() -> bool + Send>,
+    /// Returns what the message would be if the start is complete although no message says so: the
+    /// starter may have ended in between.
+    pub(crate) is_committed: Box<dyn FnOnce() -> Option<Commit> + Send>,
     /// True if the server ends with its standard input also after the start.
     pub(crate) ends_with_input: bool,
 }
@@ -68,12 +68,16 @@ pub(crate) fn serve_started(
             report(&ServerMessage::Listening { address, pid });
             // Without a start that is complete, there is nothing to do.
             let committed = committed.recv().map_err(|_| abandoned());
-            match committed.and_then(|()| complete()) {
-                Ok(()) => {
+            match committed.and_then(|commit| complete().map(|()| commit)) {
+                Ok(Commit { addresses }) => {
                     is_serving = true;
                     report(&ServerMessage::Serving);
+                    addresses
                 }
-                Err(error) => _ = refused.replace(Some(error)),
+                Err(error) => {
+                    refused.replace(Some(error));
+                    Vec::new()
+                }
             }
         };
         let also = async {
@@ -125,22 +129,21 @@ pub(crate) fn found(
 fn watch_input(
     bond: Bond,
     memory: Option<PathBuf>,
-) -> (mpsc::Receiver<()>, impl Future<Output = ()>) {
+) -> (mpsc::Receiver<Commit>, impl Future<Output = ()>) {
     let (commit, committed) = mpsc::channel();
     let (end, ended) = oneshot::channel::<()>();
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
-        let is_complete = receive::<Commit>(&mut input).is_ok() || (bond.is_committed)();
-        if !is_complete {
+        let Some(committed) = receive(&mut input).ok().or_else(bond.is_committed) else {
             // The log may be gone.
             let _ = writeln!(std::io::stderr(), "{}", abandoned());
             if let Some(directory) = memory {
                 give_back_empty(&directory);
             }
             std::process::exit(ExitCode::NoServer as i32);
-        }
+        };
         // The server may be ending already.
-        let _ = commit.send(());
+        let _ = commit.send(committed);
         let mut rest = [0; 256];
         while matches!(input.read(&mut rest), Ok(read) if read > 0) {}
         if bond.ends_with_input {

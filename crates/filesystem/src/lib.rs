@@ -19,5 +19,7 @@ pub use client::{
     SmallCalls, TakenWrites,
 };
 pub use costs::Costs;
-pub use server::{ServerConfig, serve};
+pub use server::{
+    COPY_POSITION_KEY, CopyHolder, ServerConfig, copy_position, serve, serve_with_copies,
+};
 pub use wire::Fault;

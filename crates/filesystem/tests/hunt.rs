@@ -211,6 +211,7 @@ fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
         },
         dirty_percent: [0, 20, 50, 100][(seed / 3 % 4) as usize],
         buffer_bytes: [u64::MAX, 0, 200][(seed / 7 % 3) as usize],
+        copies: seed % 5 < 2,
         // With such caches, servers give no leases.
         client_caches: (seed / 2).is_multiple_of(2),
         seed,
@@ -325,6 +326,8 @@ async fn watch(cluster: Rc<Cluster>, run: Rc<Run>, plan: FaultPlan) {
 /// Lists every name and reads every file.
 async fn check_all(run: &Rc<Run>, start: &Start, what: &str) {
     let client: TestClient = start.connect().await.unwrap();
+    // A server may wait for a client that has stopped.
+    client.watch(team::TIMEOUT);
     let mut found: Vec<BTreeMap<_, _>> = vec![BTreeMap::new(); run.teams.len() + 1];
     for entry in client.list("").await.unwrap() {
         let team = team::team_of(&entry.name);

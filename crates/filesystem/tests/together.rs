@@ -14,6 +14,7 @@ mod client_cache_faults;
 mod client_caches;
 mod coherence;
 mod collective_caches;
+mod copies;
 mod cuts;
 mod determinism;
 mod failing_disk;

@@ -85,4 +85,18 @@ pub enum CatalogueRequest {
         /// Number of the file.
         file: FileId,
     },
+    /// Changes the copy of the catalogue at a server that does not keep the catalogue. The reply is
+    /// [`Reply::Copied`](crate::Reply::Copied).
+    Copy(CatalogueChange),
+}
+
+/// Changes of the records of the catalogue, for a copy of them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CatalogueChange {
+    /// Position that the copy must have; `None` for a copy that begins anew.
+    pub from: Option<u64>,
+    /// Position of the copy afterwards; 0 while a new one is not whole.
+    pub to: u64,
+    /// Each record by its key, in the order of the changes; `None` removes it.
+    pub records: Vec<(u64, Option<Vec<u8>>)>,
 }

@@ -31,7 +31,7 @@ mod server;
 pub use block::{
     BlockRequest, DigestsRequest, FlushRequest, PullRequest, ReadRequest, WriteRequest,
 };
-pub use catalogue::CatalogueRequest;
+pub use catalogue::{CatalogueChange, CatalogueRequest};
 pub use client_cache::{
     CacheAnswer, CacheCommand, CacheRegistration, CacheRequest, DROPPED_LINES_MAX, LINE_BYTES_MAX,
     LineName, LineReader, LineTaker, SentLine,
@@ -62,4 +62,4 @@ pub use request_id::RequestId;
 pub use server::{ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 21;
+pub const PROTOCOL_VERSION: u16 = 22;

@@ -170,6 +170,11 @@ pub enum Reply {
         /// True if the client has the lease now.
         is_granted: bool,
     },
+    /// Position of the copy of the catalogue at this server. It is on stable storage.
+    Copied {
+        /// Number of the last change that it has; 0 if it is not whole.
+        position: u64,
+    },
 }
 
 /// Buffer statistics of a file at a server, in blocks.

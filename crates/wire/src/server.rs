@@ -38,4 +38,7 @@ pub struct ServerStatus {
     pub disks: Vec<(u64, u64)>,
     /// Number of files on each server that has files. Only the catalogue's server reports it.
     pub files: Vec<(ServerId, u64)>,
+    /// Servers that have a copy of the catalogue with its last change. Only the catalogue's server
+    /// reports them.
+    pub copies: Vec<ServerId>,
 }

@@ -12,12 +12,13 @@ use policy::{
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId, Timestamp};
 use wire::{
-    AttributeChanges, Attributes, CacheCommand, CacheRequest, CallId, CatalogueRequest, ClientKey,
-    CollectiveCall, CollectiveRequest, CounterChange, CounterRequest, Entry, EntryKind, Fault,
-    FileRecord, FileRequest, FileSize, GroupMessage, GroupRequest, JoinRequest, LeaveRequest,
-    LineName, LineReader, LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry,
-    NodeRequest, PROTOCOL_VERSION, PartRequest, Place, ReadRequest, RegisterRequest, RenameManner,
-    Reply, Request, RequestId, Special, UnlockRequest, decode, encode,
+    AttributeChanges, Attributes, CacheCommand, CacheRequest, CallId, CatalogueChange,
+    CatalogueRequest, ClientKey, CollectiveCall, CollectiveRequest, CounterChange, CounterRequest,
+    Entry, EntryKind, Fault, FileRecord, FileRequest, FileSize, GroupMessage, GroupRequest,
+    JoinRequest, LeaveRequest, LineName, LineReader, LockRequest, Made, MemberRun, Message,
+    NewKind, NewNode, NodeEntry, NodeRequest, PROTOCOL_VERSION, PartRequest, Place, ReadRequest,
+    RegisterRequest, RenameManner, Reply, Request, RequestId, Special, UnlockRequest, decode,
+    encode,
 };
 
 /// A file that accesses are checked against.
@@ -144,6 +145,15 @@ fn some_requests() -> Vec<(&'static str, Request)> {
         ("resize", FileRequest::Resize { file, size: FileSize { cuts: 1, bytes: 1 << 40 } }.into()),
         ("nameless", CatalogueRequest::Nameless { after: Some(file) }.into()),
         ("forget", CatalogueRequest::Forget { file }.into()),
+        (
+            "copy",
+            CatalogueRequest::Copy(CatalogueChange {
+                from: Some(1),
+                to: 2,
+                records: vec![(3, Some(vec![4; 5])), (6, None)],
+            })
+            .into(),
+        ),
         ("open_sizes", FileRequest::OpenSizes { after: Some(file) }.into()),
     ]
 }

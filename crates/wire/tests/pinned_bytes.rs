@@ -20,14 +20,14 @@ use std::fmt::Debug;
 use units::{ClientId, DiskId, FileId, RegionId, ServerId, Timestamp};
 use wire::{
     AllGatherRequest, AttributeChanges, Attributes, BlockRequest, BufferStatistics, CacheAnswer,
-    CacheCommand, CacheRegistration, CacheRequest, CallId, CatalogueRequest, ClientKey,
-    CollectiveCall, CollectiveRequest, CounterChange, CounterRequest, DigestsRequest, Entry,
-    EntryKind, Fault, FileDefaults, FileRecord, FileRequest, FileSize, FlushRequest, GroupMessage,
-    GroupRequest, JoinRequest, LeaveRequest, LineName, LineReader, LineTaker, LockRequest, Made,
-    MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, PartRequest, Place, PlanRequest,
-    PlannedBlock, PullRequest, ReadRequest, RegisterRequest, RenameManner, Reply, Request,
-    RequestId, SentLine, ServerRequest, ServerStatus, Special, TransferName, UnlockRequest,
-    WriteGathered, WriteRequest, decode_record, encode_record,
+    CacheCommand, CacheRegistration, CacheRequest, CallId, CatalogueChange, CatalogueRequest,
+    ClientKey, CollectiveCall, CollectiveRequest, CounterChange, CounterRequest, DigestsRequest,
+    Entry, EntryKind, Fault, FileDefaults, FileRecord, FileRequest, FileSize, FlushRequest,
+    GroupMessage, GroupRequest, JoinRequest, LeaveRequest, LineName, LineReader, LineTaker,
+    LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, PartRequest,
+    Place, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RegisterRequest, RenameManner,
+    Reply, Request, RequestId, SentLine, ServerRequest, ServerStatus, Special, TransferName,
+    UnlockRequest, WriteGathered, WriteRequest, decode_record, encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.
@@ -276,6 +276,8 @@ pinned!(request: Request {
         CatalogueRequest::Nameless { after: None }.into(), "49 | 00";
     Request::Catalogue(CatalogueRequest::Forget { .. }),
         CatalogueRequest::Forget { file: FILE }.into(), "4a | 09";
+    Request::Catalogue(CatalogueRequest::Copy(_)),
+        CatalogueRequest::Copy(catalogue_change()).into(), "4b | 01 05 06 02 09 01 02 07 08 0a 00";
     Request::Group(GroupRequest::Register(_)),
         GroupRequest::Register(Box::new(register())).into(), "50 | 07 02 02 00 05 01 06";
     Request::Group(GroupRequest::Leave(_)),
@@ -317,7 +319,7 @@ pinned!(reply: Reply {
         "02 | 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00";
     Reply::Entries { .. }, Reply::Entries { entries: vec![entry()], more: true },
         "03 | 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 01";
-    Reply::Status(_), Reply::Status(status()), "04 | 01 02 03 04 05 06 01 07 08 01 01 09";
+    Reply::Status(_), Reply::Status(status()), "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01";
     Reply::Buffers(_), Reply::Buffers(buffer_statistics()), "05 | 01 02 03 04 05";
     Reply::Digests(_), Reply::Digests(vec![1, 300]), "06 | 02 01 ac 02";
     Reply::Size(_), Reply::Size(SIZE), "07 | 01 ac 02";
@@ -343,6 +345,7 @@ pinned!(reply: Reply {
     Reply::MovedTogether { .. }, Reply::MovedTogether { bytes: 300, calls_alone: 8 },
         "16 | ac 02 08";
     Reply::Lease { .. }, Reply::Lease { is_granted: true }, "17 | 01";
+    Reply::Copied { .. }, Reply::Copied { position: 300 }, "18 | ac 02";
 });
 
 pinned!(cooperation: Cooperation {
@@ -647,6 +650,11 @@ fn planned_block() -> PlannedBlock {
     PlannedBlock { block: 1, address: 300, shares: vec![(ClientId(2), 8)] }
 }
 
+fn catalogue_change() -> CatalogueChange {
+    let records = vec![(9, Some(vec![7, 8])), (10, None)];
+    CatalogueChange { from: Some(5), to: 6, records }
+}
+
 fn status() -> ServerStatus {
     ServerStatus {
         clients: 1,
@@ -657,6 +665,7 @@ fn status() -> ServerStatus {
         collective_bytes: 6,
         disks: vec![(7, 8)],
         files: vec![(SERVER, 9)],
+        copies: vec![ServerId(1)],
     }
 }
 

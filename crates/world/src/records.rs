@@ -14,11 +14,13 @@ pub enum RecordTable {
     Catalogue,
     /// Sizes of files that no data shows: on each node its own.
     Sizes,
+    /// Copy of the records of the catalogue, of another node.
+    CatalogueCopy,
 }
 
 impl RecordTable {
     /// All tables; `table as usize` is the index here.
-    pub const ALL: [Self; 2] = [Self::Catalogue, Self::Sizes];
+    pub const ALL: [Self; 3] = [Self::Catalogue, Self::Sizes, Self::CatalogueCopy];
 }
 
 /// Durable records, each a number with some bytes. The bytes are real in every world.

@@ -150,6 +150,16 @@ pub(crate) struct Doctor {
     /// Directory for the data of the servers that the check starts.
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
+    /// Check nothing, and make the catalogue of an instance that has lost it again: of the newest
+    /// copy that another server has. The servers must have ended.
+    #[arg(long)]
+    pub(crate) rebuild_catalogue: bool,
+    /// With --rebuild-catalogue: number of servers of the instance, if its directory does not say.
+    #[arg(long, value_parser = count, requires_all = ["rebuild_catalogue", "data"])]
+    pub(crate) servers: Option<u32>,
+    /// With --rebuild-catalogue: data directories, as at the start.
+    #[arg(long, value_name = "DIR", requires_all = ["rebuild_catalogue", "servers"])]
+    pub(crate) data: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]

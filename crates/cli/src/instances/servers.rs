@@ -8,7 +8,7 @@ use client::{
     Direct, Instance, InstanceFile, LostDisk, LostFile, ServerEntry, ServerState, Session,
 };
 use cluster::{
-    DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, Program,
+    DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, Program, Rebuilt,
     ServerOptions, Target,
 };
 use interface::{ReplacementPolicies, UserError};
@@ -217,6 +217,9 @@ pub(crate) fn all_answer(states: &[ServerState]) -> Result<(), UserError> {
 }
 
 pub(crate) fn doctor(arguments: &Doctor) -> Result<(), UserError> {
+    if arguments.rebuild_catalogue {
+        return rebuild_catalogue(arguments);
+    }
     arguments.root.check()?;
     client::clean_up_on_signals()?;
     let target = target(&arguments.hosts, false)?;
@@ -252,6 +255,33 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<(), UserError> {
         present::json(&json!({ "schema": "unisono.doctor/1", "findings": shown }))?;
     }
     failed.map_or(Ok(()), Err)
+}
+
+/// Makes a lost catalogue again.
+fn rebuild_catalogue(arguments: &Doctor) -> Result<(), UserError> {
+    let instance = instance(&arguments.which);
+    let parent = instance.directory().join(cluster::DATA);
+    let data = arguments
+        .servers
+        .map(|servers| DataDirectories::share(&arguments.data, servers, &parent, false));
+    let Rebuilt { server, directory, entries, older } =
+        cluster::rebuild_catalogue(&instance, data.transpose()?)?;
+    if arguments.which.json {
+        return present::json(&json!({
+            "schema": "unisono.rebuild/1", "directory": directory, "entries": entries,
+            "server": server, "older": older,
+        }));
+    }
+    let directory = directory.display();
+    present::line(&format!(
+        "{directory} has {entries} files, directories and other entries, of the copy at server \
+         {server}"
+    ))?;
+    if !older.is_empty() {
+        let older: Vec<String> = older.iter().map(u32::to_string).collect();
+        present::line(&format!("the copies at servers {} are older", older.join(", ")))?;
+    }
+    Ok(())
 }
 
 pub(crate) fn serve(arguments: &Serve, policies: ReplacementPolicies) -> Result<(), UserError> {
@@ -303,6 +333,7 @@ pub(crate) fn state_json(state: &ServerState) -> serde_json::Value {
             "cache_bytes": status.cache_bytes, "dirty_bytes": status.dirty_bytes,
             "collective_bytes": status.collective_bytes,
             "files": files,
+            "catalogue_copies": status.copies.iter().map(|server| server.0).collect::<Vec<_>>(),
             "disks": status.disks.iter().map(|(capacity, free)| json!({
                 "capacity_bytes": capacity, "free_bytes": free
             })).collect::<Vec<_>>(),

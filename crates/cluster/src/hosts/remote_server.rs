@@ -27,7 +27,7 @@ const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 /// back.
 pub fn serve_remote(policies: ReplacementPolicies) -> Result<(), UserError> {
     let order: ServerOrder = receive_order()?;
-    let bond = Bond { is_committed: Box::new(|| false), ends_with_input: true };
+    let bond = Bond { is_committed: Box::new(|| None), ends_with_input: true };
     serve_started(begin(&order), bond, interrupted(), policies)
 }
 

@@ -79,9 +79,10 @@ async fn supervise_all(instance: &Instance, order: &SupervisorOrder) -> Result<(
         () = &mut end_requested => Err(given_up()),
     };
     // From here on the instance is there, also for others than the command.
-    if begun.is_ok() {
+    if let Ok(file) = &begun {
+        let commit = Commit::of(file);
         let completed = tokio::select! {
-            completed = complete(order, &mut launched) => completed,
+            completed = complete(order, &commit, &mut launched) => completed,
             () = &mut end_requested => Err(given_up()),
         };
         begun = completed.and(begun);
@@ -151,10 +152,14 @@ async fn begin<'a>(
 }
 
 /// Tells all servers that the start is complete. Returns when they serve.
-async fn complete(order: &SupervisorOrder, launched: &mut [Launched<'_>]) -> Result<(), UserError> {
+async fn complete(
+    order: &SupervisorOrder,
+    commit: &Commit,
+    launched: &mut [Launched<'_>],
+) -> Result<(), UserError> {
     let timeout = Duration::from_secs(order.options.start_timeout_s.into());
     let servers = launched.iter_mut().map(async |one| {
-        one.send(&Commit {}).await;
+        one.send(commit).await;
         match one.receive(timeout).await? {
             ServerMessage::Serving => Ok(()),
             _ => Err(unexpected_message(one.id)),

@@ -40,7 +40,8 @@ mod state;
 mod stop;
 pub(crate) mod transfers;
 
+pub use catalogue::{CopyHolder, POSITION_KEY as COPY_POSITION_KEY, position_of as copy_position};
 pub use config::ServerConfig;
 pub(crate) use groups::Roster;
-pub use service::serve;
+pub use service::{serve, serve_with_copies};
 pub(crate) use state::Server;

@@ -209,6 +209,7 @@ impl<W: World> Server<W> {
             collective_bytes: self.memory().buffer_bytes(),
             disks,
             files: self.catalogue().map_or_else(Vec::new, Catalogue::files),
+            copies: self.catalogue().map_or_else(Vec::new, |it| it.copies().current()),
         };
         Ok(Reply::Status(status).into())
     }

@@ -7,14 +7,14 @@
 //! - No message makes the server panic.
 
 use crate::scale::start;
-use crate::server::catalogue::Catalogue;
+use crate::server::catalogue::{Catalogue, CatalogueCopy, CopyHolder};
 use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::state::Server;
 use crate::server::transfers::active_transfers::TransferKey;
 use futures_util::FutureExt;
-use futures_util::future::{join, select};
+use futures_util::future::{join, join_all, select};
 use std::convert::Infallible;
 use std::rc::Rc;
 use tracing::debug;
@@ -32,14 +32,34 @@ pub async fn serve<W: World>(
     is_ready: impl FnOnce(),
     stop_requested: impl Future<Output = ()>,
 ) -> Result<(), Fault> {
-    let catalogue = match config.id {
-        ServerId(0) => Some(Catalogue::load(world.clone()).await?),
-        _ => None,
+    let is_ready = || {
+        is_ready();
+        Vec::new()
     };
+    serve_with_copies(world, config, is_ready, stop_requested).await
+}
+
+/// Serves as [`serve`] does. `is_ready` returns the other servers that keep copies of the catalogue
+/// of this one; the first of them has each change before it is answered.
+pub async fn serve_with_copies<W: World>(
+    world: W,
+    config: ServerConfig,
+    is_ready: impl FnOnce() -> Vec<CopyHolder>,
+    stop_requested: impl Future<Output = ()>,
+) -> Result<(), Fault> {
+    let (mut catalogue, mut copy) = (None, None);
+    match config.id {
+        ServerId(0) => catalogue = Some(Catalogue::load(world.clone()).await?),
+        id => copy = Some(CatalogueCopy::load(world.clone(), id).await?),
+    }
     let kept_sizes = KeptSizes::load(world.clone(), config.id).await?;
-    is_ready();
-    let server = Server::new(world, config, kept_sizes, catalogue);
-    let listening = std::pin::pin!(join(listen(&server), disconnect_stalled(&server)));
+    let holders = is_ready();
+    let server = Server::new(world, config, kept_sizes, catalogue, copy);
+    let copies = server.catalogue().map(Catalogue::copies);
+    let copying = copies.into_iter().flat_map(|copies| copies.follow(holders.clone()));
+    let copying: Vec<_> = copying.collect();
+    let listening = join(listen(&server), disconnect_stalled(&server));
+    let listening = std::pin::pin!(join(listening, join_all(copying)));
     let stopping = std::pin::pin!(async {
         let stopped = std::pin::pin!(server.stop().until_requested());
         select(stopped, std::pin::pin!(stop_requested)).await;
@@ -51,6 +71,10 @@ pub async fn serve<W: World>(
 
 /// Disconnects all clients, finishes the changes of the catalogue and writes everything back.
 async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
+    if let Some(catalogue) = server.catalogue() {
+        // Nobody sends changes to them any more.
+        catalogue.copies().give_up();
+    }
     // Dropping the sessions ends their active requests.
     let sessions = server.clients().take_all();
     server.collectives().cancel();
@@ -83,7 +107,12 @@ async fn listen<W: World>(server: &Rc<Server<W>>) {
     loop {
         match server.world().receive().await {
             Incoming::Message { from, header, body } => server.accept(from, &header, body),
-            Incoming::Departed { peer, .. } => server.forget(peer),
+            Incoming::Departed { peer, .. } => {
+                if let Some(catalogue) = server.catalogue() {
+                    catalogue.copies().departed(peer);
+                }
+                server.forget(peer);
+            }
         }
     }
 }
@@ -119,6 +148,10 @@ impl<W: World> Server<W> {
                     self.begin_request((from, id), header.len() as u64, request, body)
                 }
                 Ok(Message::CacheAnswer(answer)) => self.client_caches().accept(from, answer, body),
+                // Of a server with a copy of the catalogue.
+                Ok(Message::Reply { result, .. }) => self
+                    .catalogue()
+                    .is_some_and(|catalogue| catalogue.copies().accept(from, result)),
                 Ok(_) | Err(_) => false,
             },
         };

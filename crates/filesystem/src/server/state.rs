@@ -1,7 +1,7 @@
 //! State of a server, and operations that all requests use.
 
 use crate::server::block_cache::BlockCache;
-use crate::server::catalogue::Catalogue;
+use crate::server::catalogue::{Catalogue, CatalogueCopy};
 use crate::server::client_caches::{ClientCaches, UncachedUse};
 use crate::server::clients::connected::Clients;
 use crate::server::config::ServerConfig;
@@ -32,6 +32,7 @@ pub(crate) struct Server<W: World> {
     kept_sizes: KeptSizes<W>,
     disks: FileDisks<W>,
     catalogue: Option<Catalogue<W>>,
+    catalogue_copy: Option<CatalogueCopy<W>>,
     clients: Clients<W>,
     client_caches: ClientCaches<W>,
     changes: Scope<W, Infallible>,
@@ -52,6 +53,7 @@ impl<W: World> Server<W> {
         config: ServerConfig,
         kept_sizes: KeptSizes<W>,
         catalogue: Option<Catalogue<W>>,
+        catalogue_copy: Option<CatalogueCopy<W>>,
     ) -> Rc<Self> {
         let memory = TransferMemory::new(&config, world.disks().len());
         let write_failures = Rc::new(WriteFailures::default());
@@ -72,6 +74,7 @@ impl<W: World> Server<W> {
             files: OpenFiles::default(),
             kept_sizes,
             catalogue,
+            catalogue_copy,
             clients: Clients::default(),
             client_caches: ClientCaches::default(),
             counters: Counters::default(),
@@ -120,6 +123,11 @@ impl<W: World> Server<W> {
     /// The catalogue, which one server of an instance has.
     pub(crate) fn catalogue(&self) -> Option<&Catalogue<W>> {
         self.catalogue.as_ref()
+    }
+
+    /// The copy of the catalogue, which the other servers have.
+    pub(crate) fn catalogue_copy(&self) -> Option<&CatalogueCopy<W>> {
+        self.catalogue_copy.as_ref()
     }
 
     /// The clients that are connected.

@@ -23,7 +23,7 @@ use world_simulated::SimulatedWorld;
 pub(crate) type TestClient = Client<SimulatedWorld<Bytes>>;
 
 /// Time-out of clients for silent peers.
-const TIMEOUT: Duration = JOIN_TIMEOUT;
+pub(super) const TIMEOUT: Duration = JOIN_TIMEOUT;
 
 /// Maximum time of an operation. A longer one hangs.
 const OPERATION_MAX: Duration = Duration::from_ms(5_000);

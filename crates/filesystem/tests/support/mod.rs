@@ -5,7 +5,10 @@
 #![allow(dead_code)]
 
 use filesystem::collective::{Strategy, Transfer};
-use filesystem::{Client, Costs, Fault, NewFile, PeerMesh, ServerConfig, SharedMemory, serve};
+use filesystem::{
+    Client, CopyHolder, Costs, Fault, NewFile, PeerMesh, ServerConfig, SharedMemory,
+    serve_with_copies,
+};
 use policy::{Access, Buffering, Direction, DiskOrder, PageMap, Pool, ReplacementPolicies, Stripe};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -38,6 +41,8 @@ pub(crate) struct Shape {
     pub(crate) buffer_bytes: u64,
     /// True if clients may use caches.
     pub(crate) client_caches: bool,
+    /// True if the other servers have copies of the catalogue.
+    pub(crate) copies: bool,
     /// Replacement policies of the servers.
     pub(crate) policies: ReplacementPolicies,
     /// Processor costs of servers and clients.
@@ -62,6 +67,7 @@ impl Default for Shape {
             dirty_percent: 100,
             buffer_bytes: u64::MAX,
             client_caches: true,
+            copies: false,
             policies: ReplacementPolicies::default(),
             costs: Costs::FREE,
             mechanism: fast_disk(),
@@ -245,8 +251,11 @@ pub(crate) fn start_server<P: Kind>(
         costs: shape.costs,
         policies: shape.policies.clone(),
     };
+    let others = (1..shape.servers).filter(|_| shape.copies && id == 0);
+    let holder = |other| CopyHolder { server: ServerId(other), address: address(other) };
+    let holders: Vec<CopyHolder> = others.map(holder).collect();
     world.clone().spawn(async move {
-        serve(world, config, || {}, std::future::pending()).await.unwrap();
+        serve_with_copies(world, config, || holders, std::future::pending()).await.unwrap();
     })
 }
 

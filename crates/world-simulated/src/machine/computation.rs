@@ -41,8 +41,8 @@ impl<P: Kind> Future for Computing<P> {
             (member, id)
         });
         while let Some(end) = member.end_of(now, *id) {
-            // Timers cannot be taken back. With a new one at each look, each would cause a look, and
-            // that one more.
+            // Timers cannot be taken back. With a new one at each look, each would cause a look,
+            // and that one more.
             let is_same = this.sleep.as_ref().is_some_and(|(until, _)| *until == end);
             if !is_same {
                 this.sleep = Some((end, this.engine.sleep_until(end)));

@@ -7,4 +7,5 @@ mod requests;
 pub(super) mod servers;
 mod watch;
 
+pub(crate) use connection_table::greet;
 pub(crate) use requests::Outcome;

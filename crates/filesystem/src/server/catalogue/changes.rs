@@ -50,6 +50,10 @@ impl<W: World> Catalogue<W> {
                 self.forget(file);
                 Ok(Reply::Done)
             }
+            CatalogueRequest::Copy(_) => {
+                let cause = "a change of a copy came on the way of changes of names".to_owned();
+                Err(Fault::BadRequest { cause })
+            }
         }
     }
 

@@ -3,6 +3,8 @@
 mod changes;
 mod checks;
 mod claims;
+mod copies;
+mod copy;
 mod name;
 mod node;
 mod nodes;
@@ -11,4 +13,6 @@ mod store;
 mod tree;
 
 pub(crate) use checks::check_record;
+pub use copies::{CopyHolder, POSITION_KEY, position_of};
+pub(crate) use copy::CatalogueCopy;
 pub(crate) use store::Catalogue;

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::PeerId;
-use wire::{CatalogueRequest, Fault, NewKind, NodeRequest, Reply, RequestId};
+use wire::{CatalogueChange, CatalogueRequest, Fault, NewKind, NodeRequest, Reply, RequestId};
 use world::World;
 
 /// Outcome of a catalogue change, for the request that still waits for it.
@@ -31,7 +31,19 @@ impl<W: World> Server<W> {
         use CatalogueRequest::{List, Nameless};
         let is_list = matches!(request, List { .. } | Nameless { .. });
         let large = is_list.then_some((Source::Memory, LARGE_ANSWER_BYTES));
+        if let CatalogueRequest::Copy(change) = request {
+            self.clients().note_server(call.0);
+            return self.answer(call, large, rare(self.change_copy(change))).await;
+        }
         self.answer(call, large, rare(self.serve_catalogue(request))).await
+    }
+
+    /// Changes the copy of the catalogue here.
+    async fn change_copy(&self, change: CatalogueChange) -> Result<Answer<W::Payload>, Fault> {
+        self.check_not_read_only()?;
+        let none = || Fault::BadRequest { cause: "this server keeps the catalogue".to_owned() };
+        let copy = self.catalogue_copy().ok_or_else(none)?;
+        copy.change(change).await.map(|position| Reply::Copied { position }.into())
     }
 
     async fn serve_catalogue(
@@ -95,7 +107,8 @@ impl<W: World> Server<W> {
             | CatalogueRequest::Rename { .. }
             | CatalogueRequest::Remove { .. }
             | CatalogueRequest::RecordModified { .. }
-            | CatalogueRequest::Forget { .. } => Err(Fault::ReadOnly),
+            | CatalogueRequest::Forget { .. }
+            | CatalogueRequest::Copy(_) => Err(Fault::ReadOnly),
         }
     }
 

@@ -8,11 +8,13 @@
 //! - A file without a name has a record until its data is gone, and no lookup finds it.
 
 use super::claims::Claims;
+use super::copies::{Copies, POSITION_KEY};
 use super::node::{Node, NodeKind};
 use super::tree::{Root, Tree};
 use policy::Pool;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use units::{FileId, ServerId, Timestamp};
 use wire::{Attributes, Fault, FileDefaults, ROOT};
 use world::{RecordChange, RecordTable, RecordsError, World};
@@ -29,6 +31,8 @@ pub(crate) struct Catalogue<W> {
     /// Files and directories whose records have an older time than the tree. They are stored as the
     /// server ends.
     pub(super) unstored_times: RefCell<BTreeSet<FileId>>,
+    /// Copies at other servers.
+    pub(super) copies: Rc<Copies<W>>,
     next: Cell<u64>,
     /// First number that is not reserved in memory.
     pub(super) reserved: Cell<u64>,
@@ -69,8 +73,11 @@ impl<W: World> Catalogue<W> {
         let (mut reserved, mut root) = (ROOT_KEY + 1, Root::default());
         let mut nodes = Vec::with_capacity(records.len());
         let mut nameless = BTreeMap::new();
+        let mut position = 0;
         for (key, value) in records {
-            if key == ROOT_KEY {
+            if key == POSITION_KEY {
+                position = decode::<u64>(key, &value)?;
+            } else if key == ROOT_KEY {
                 let (number, stored) = decode_root(&value)?;
                 (reserved, root) = (reserved.max(number), stored);
             } else {
@@ -92,7 +99,9 @@ impl<W: World> Catalogue<W> {
             }
         }
         let tree = Tree::new(root, nodes).map_err(|cause| damaged(&cause))?;
+        let copies = Rc::new(Copies::new(world.clone(), position));
         Ok(Self {
+            copies,
             world,
             tree: RefCell::new(tree),
             nameless: RefCell::new(nameless),
@@ -108,6 +117,11 @@ impl<W: World> Catalogue<W> {
     /// Returns the servers that have files, with the number of files of each.
     pub(crate) fn files(&self) -> Vec<(ServerId, u64)> {
         self.tree.borrow().files()
+    }
+
+    /// The copies at other servers.
+    pub(crate) fn copies(&self) -> &Rc<Copies<W>> {
+        &self.copies
     }
 
     /// Returns a new number and, if numbers must be reserved, the change that does so.
@@ -185,7 +199,17 @@ impl<W: World> Catalogue<W> {
     pub(super) async fn change(&self, mut changes: Vec<RecordChange>) -> Result<(), Fault> {
         let forgotten = self.forgotten.take();
         changes.extend(forgotten.iter().map(|file| RecordChange::remove(file.0)));
+        let begun = self.copies.begin().map(|(begun, position)| {
+            let copied = changes.clone();
+            changes.push(position);
+            (begun, copied)
+        });
         let changed = self.world.record_change(RecordTable::Catalogue, changes).await;
+        match (begun, &changed) {
+            (Some((begun, copied)), Ok(())) => begun.made(copied).await,
+            (Some((begun, _)), Err(_)) => begun.failed(),
+            (None, _) => {}
+        }
         changed.map_err(|error| {
             self.forgotten.borrow_mut().extend(forgotten);
             failed(&error)

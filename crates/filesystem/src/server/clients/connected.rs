@@ -10,7 +10,7 @@ use super::session::Session;
 use crate::scale::Table;
 use crate::signal::Signal;
 use std::cell::{Ref, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::PeerId;
 use wire::ClientKey;
 use world::World;
@@ -25,6 +25,8 @@ pub(crate) struct Clients<W: World> {
     peers: RefCell<BTreeMap<ClientKey, PeerId>>,
     /// First connection of the client of each further one.
     further: RefCell<BTreeMap<PeerId, PeerId>>,
+    /// Connections of servers, which count as no client.
+    servers: RefCell<BTreeSet<PeerId>>,
     departed: DepartedKeys,
     /// Notified when a client has sent its greeting.
     greeted: Signal,
@@ -38,6 +40,7 @@ impl<W: World> Default for Clients<W> {
             sessions: RefCell::default(),
             peers: RefCell::default(),
             further: RefCell::default(),
+            servers: RefCell::default(),
             departed: DepartedKeys::default(),
             greeted: Signal::default(),
             probes: Probes::default(),
@@ -95,6 +98,7 @@ impl<W: World> Clients<W> {
     /// requests end when it is dropped.
     pub(crate) fn depart(&self, peer: PeerId) -> Option<Box<Session<W>>> {
         let session = self.sessions.borrow_mut().remove(peer)?;
+        self.servers.borrow_mut().remove(&peer);
         if self.further.borrow_mut().remove(&peer).is_some() {
             return Some(session);
         }
@@ -121,7 +125,14 @@ impl<W: World> Clients<W> {
 
     /// Number of connected clients.
     pub(crate) fn count(&self) -> usize {
-        self.peers.borrow().len()
+        self.peers.borrow().len() - self.servers.borrow().len()
+    }
+
+    /// Notes that a connected client is a server.
+    pub(crate) fn note_server(&self, peer: PeerId) {
+        if self.is_here(peer) && !self.is_further(peer) {
+            self.servers.borrow_mut().insert(peer);
+        }
     }
 
     /// Returns the connection of the client with this key.

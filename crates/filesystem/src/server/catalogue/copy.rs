@@ -1,0 +1,73 @@
+//! Copy of the catalogue at a server that does not keep the catalogue.
+//!
+//! Invariants:
+//! - The records and the position of a copy change together.
+//! - A copy whose position is 0 is not whole.
+
+use super::copies::{POSITION_KEY, position_of};
+use crate::signal::Signal;
+use std::cell::Cell;
+use units::ServerId;
+use wire::{CatalogueChange, Fault};
+use world::{RecordChange, RecordTable, RecordsError, World};
+
+/// Copy of the records of the catalogue.
+pub(crate) struct CatalogueCopy<W> {
+    world: W,
+    server: ServerId,
+    position: Cell<u64>,
+    is_changing: Cell<bool>,
+    changed: Signal,
+}
+
+/// Right to change a copy. Released when dropped.
+struct Changing<'a>(&'a Cell<bool>, &'a Signal);
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+        self.1.notify();
+    }
+}
+
+impl<W: World> CatalogueCopy<W> {
+    /// Finds out the position of the copy in the records of this node.
+    pub(crate) async fn load(world: W, server: ServerId) -> Result<Self, Fault> {
+        let records = world.records(RecordTable::CatalogueCopy).await;
+        let records = records.map_err(|error| fault(server, &error))?;
+        let position = Cell::new(position_of(&records));
+        let (is_changing, changed) = (Cell::new(false), Signal::default());
+        Ok(Self { world, server, position, is_changing, changed })
+    }
+
+    /// Changes the copy, if it has the position that the change needs. Returns its position.
+    pub(crate) async fn change(&self, change: CatalogueChange) -> Result<u64, Fault> {
+        let free = || (!self.is_changing.replace(true)).then_some(());
+        self.changed.until(free).await;
+        let _changing = Changing(&self.is_changing, &self.changed);
+        let CatalogueChange { from, to, records } = change;
+        if from.is_some_and(|from| from != self.position.get()) {
+            return Ok(self.position.get());
+        }
+        let mut changes = Vec::with_capacity(records.len() + 1);
+        if from.is_none() {
+            let all = self.world.records(RecordTable::CatalogueCopy).await;
+            let all = all.map_err(|error| fault(self.server, &error))?;
+            changes.extend(all.into_iter().map(|(key, _)| RecordChange::remove(key)));
+        }
+        changes.extend(records.into_iter().map(|(key, value)| RecordChange { key, value }));
+        changes.push(RecordChange::put(POSITION_KEY, wire::encode_record(&to)));
+        let changed = self.world.record_change(RecordTable::CatalogueCopy, changes).await;
+        changed.map_err(|error| fault(self.server, &error))?;
+        self.position.set(to);
+        Ok(to)
+    }
+}
+
+fn fault(server: ServerId, error: &RecordsError) -> Fault {
+    let cause = error.to_string();
+    match error {
+        RecordsError::NoSpace { .. } => Fault::NoSpace { server, cause },
+        RecordsError::Failed { .. } => Fault::DiskFailed { server, cause },
+    }
+}
