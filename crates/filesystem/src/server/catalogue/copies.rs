@@ -248,9 +248,11 @@ impl<W: World> Copies<W> {
         let question = CatalogueChange { from: Some(u64::MAX), to: 0, records: Vec::new() };
         let found = self.ask(follower, question).await?;
         let start = self.last.get();
-        // From here on, all later changes are kept for it; some before may not have ended.
+        // From here on, all later changes are kept for it.
         follower.follow(found);
         if found != start {
+            // Some of the earlier ones may not be in the records yet.
+            self.copied.until(|| (self.settled.get() >= start).then_some(())).await;
             self.copy_all(follower, start).await?;
         }
         follower.is_whole.set(true);
