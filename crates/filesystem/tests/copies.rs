@@ -34,6 +34,21 @@ fn cluster(seed: u64) -> Rc<Cluster> {
     Rc::new(cluster)
 }
 
+/// Runs a program, which returns what it counted, with a cluster of each seed. Returns the sum;
+/// `None` if a single seed is repeated.
+fn count_with_clusters<F: Future<Output = usize> + 'static>(
+    (test, seeds): (&str, u64),
+    program: impl Fn(Rc<Cluster>, u64) -> F,
+) -> Option<usize> {
+    let all = Cell::new(0);
+    for_each_seed("copies", test, seeds, |seed| {
+        let cluster = cluster(seed);
+        let count = cluster.engine.run(program(Rc::clone(&cluster), seed)).unwrap();
+        all.update(|all| all + count);
+    });
+    support::only_seed().is_none().then(|| all.get())
+}
+
 fn start(cluster: &Cluster, client: u32) -> Start {
     Start {
         world: cluster.world(client),
@@ -100,87 +115,73 @@ fn assert_copied(catalogue: &AllRecords, copy: &AllRecords, server: u32) {
 
 #[test]
 fn copies_have_what_the_catalogue_has() {
-    let all = Rc::<Cell<usize>>::default();
-    for_each_seed("copies", "copies_have_what_the_catalogue_has", 60, |seed| {
-        let all = Rc::clone(&all);
-        let cluster = cluster(seed);
-        let own = Rc::clone(&cluster);
-        cluster
-            .engine
-            .run(async move {
-                let mut numbers = Numbers::new(seed + 1_000_000);
-                let created = Rc::<RefCell<_>>::default();
-                let workers = (0..2).map(|client| {
-                    let seed = seed * 2 + u64::from(client);
-                    change_names(start(&own, client), seed, (1_500, 2_000), Rc::clone(&created))
-                });
-                let servers = RefCell::new(Vec::new());
-                let crashes = async {
-                    for _ in 0..numbers.below(4) {
-                        own.engine.sleep(Duration::from_us(numbers.below(40_000))).await;
-                        let node = numbers.below(u64::from(own.shape.servers)) as u32;
-                        own.machine.kill(node);
-                        own.engine.sleep(Duration::from_us(numbers.below(9_000))).await;
-                        own.machine.restart(node);
-                        servers.borrow_mut().push(start_server(&own.machine, &own.shape, node));
-                    }
-                };
-                let (made, ()) = join(join_all(workers), crashes).await;
-                all.update(|all| all + made.iter().sum::<usize>());
-                own.engine.sleep(Duration::from_ms(10_000)).await;
-                let catalogue = records(&own, 0, RecordTable::Catalogue).await;
-                let position = catalogue.get(&COPY_POSITION_KEY).cloned();
-                for server in 1..own.shape.servers {
-                    let mut copy = records(&own, server, RecordTable::CatalogueCopy).await;
-                    let all: Vec<_> = copy.clone().into_iter().collect();
-                    assert!(copy_position(&all) > 0, "the copy at server {server} is whole");
-                    if position.is_none() {
-                        // Nothing was changed since the copy was made.
-                        copy.remove(&COPY_POSITION_KEY);
-                    }
-                    assert_copied(&catalogue, &copy, server);
-                }
-            })
-            .unwrap();
+    let test = ("copies_have_what_the_catalogue_has", 60);
+    let all = count_with_clusters(test, |own, seed| async move {
+        let mut numbers = Numbers::new(seed + 1_000_000);
+        let created = Rc::<RefCell<_>>::default();
+        let workers = (0..2).map(|client| {
+            let seed = seed * 2 + u64::from(client);
+            change_names(start(&own, client), seed, (1_500, 2_000), Rc::clone(&created))
+        });
+        let servers = RefCell::new(Vec::new());
+        let crashes = async {
+            for _ in 0..numbers.below(4) {
+                own.engine.sleep(Duration::from_us(numbers.below(40_000))).await;
+                let node = numbers.below(u64::from(own.shape.servers)) as u32;
+                own.machine.kill(node);
+                own.engine.sleep(Duration::from_us(numbers.below(9_000))).await;
+                own.machine.restart(node);
+                servers.borrow_mut().push(start_server(&own.machine, &own.shape, node));
+            }
+        };
+        let (made, ()) = join(join_all(workers), crashes).await;
+        own.engine.sleep(Duration::from_ms(10_000)).await;
+        let catalogue = records(&own, 0, RecordTable::Catalogue).await;
+        let position = catalogue.get(&COPY_POSITION_KEY).cloned();
+        for server in 1..own.shape.servers {
+            let mut copy = records(&own, server, RecordTable::CatalogueCopy).await;
+            let all: Vec<_> = copy.clone().into_iter().collect();
+            assert!(copy_position(&all) > 0, "the copy at server {server} is whole");
+            if position.is_none() {
+                // Nothing was changed since the copy was made.
+                copy.remove(&COPY_POSITION_KEY);
+            }
+            assert_copied(&catalogue, &copy, server);
+        }
+        made.into_iter().sum()
     });
-    let is_one = support::only_seed().is_some();
-    assert!(is_one || all.get() > 40_000, "{} changes prove little", all.get());
+    assert!(all.is_none_or(|all| all > 40_000), "{all:?} changes prove little");
 }
 
 #[test]
 fn an_answered_change_is_in_the_first_copy() {
-    let all = Rc::<Cell<usize>>::default();
-    for_each_seed("copies", "an_answered_change_is_in_the_first_copy", 150, |seed| {
-        let all = Rc::clone(&all);
-        let cluster = cluster(seed);
-        let own = Rc::clone(&cluster);
-        cluster
-            .engine
-            .run(async move {
-                let mut numbers = Numbers::new(seed + 2_000_000);
-                let created = Rc::<RefCell<BTreeSet<FileId>>>::default();
-                // Until the copies are there.
-                own.engine.sleep(Duration::from_ms(100)).await;
-                let workers = join_all((0..2).map(|client| {
-                    let seed = seed * 2 + u64::from(client);
-                    change_names(start(&own, client), seed, (1_000, 10), Rc::clone(&created))
-                }));
-                let crash = async {
-                    own.engine.sleep(Duration::from_us(4_000 + numbers.below(3_000))).await;
-                    own.machine.kill(0);
-                    let created = created.borrow().clone();
-                    all.update(|all| all + created.len());
-                    let copy = records(&own, 1, RecordTable::CatalogueCopy).await;
-                    for file in created {
-                        assert!(copy.contains_key(&file.0), "{file} was answered");
-                    }
-                };
-                select(pin!(workers), pin!(crash)).await;
-            })
-            .unwrap();
+    let test = ("an_answered_change_is_in_the_first_copy", 150);
+    let all = count_with_clusters(test, |own, seed| async move {
+        let mut numbers = Numbers::new(seed + 2_000_000);
+        let created = Rc::<RefCell<BTreeSet<FileId>>>::default();
+        // Until the copies are there.
+        own.engine.sleep(Duration::from_ms(100)).await;
+        let workers = join_all((0..2).map(|client| {
+            let seed = seed * 2 + u64::from(client);
+            change_names(start(&own, client), seed, (1_000, 10), Rc::clone(&created))
+        }));
+        let crash = async {
+            own.engine.sleep(Duration::from_us(4_000 + numbers.below(3_000))).await;
+            own.machine.kill(0);
+            let created = created.borrow().clone();
+            let count = created.len();
+            let copy = records(&own, 1, RecordTable::CatalogueCopy).await;
+            for file in created {
+                assert!(copy.contains_key(&file.0), "{file} was answered");
+            }
+            count
+        };
+        match select(pin!(workers), pin!(crash)).await {
+            Either::Left(_) => panic!("the clients ended before the crash"),
+            Either::Right((count, _)) => count,
+        }
     });
-    let is_one = support::only_seed().is_some();
-    assert!(is_one || all.get() > 500, "{} files prove little", all.get());
+    assert!(all.is_none_or(|all| all > 500), "{all:?} files prove little");
 }
 
 #[test]

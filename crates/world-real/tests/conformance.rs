@@ -3,75 +3,44 @@
 
 mod support;
 
-use std::future::Future;
-use support::{Kind, Place, open};
-use world::conformance::{Fixture, run_all};
-use world_real::{DiskOptions, RealPayload, RealWorld, run};
+use support::Kind;
+use support::nodes::Nodes;
+use world::conformance::run_all;
+use world_real::{DiskConfig, DiskOptions};
 
-/// Nodes of one process that meet over one kind of network, with disks of one kind.
-struct Nodes(Kind, DiskOptions);
-
-impl Fixture for Nodes {
-    type World = RealWorld;
-
-    fn run<R: 'static, F: Future<Output = R> + 'static>(
-        &mut self,
-        nodes: usize,
-        program: impl FnOnce(Vec<RealWorld>) -> F,
-    ) -> R {
-        let place = Place::new();
-        run(async {
-            let worlds = (0..nodes).map(|index| {
-                let mut config = place.config(self.0, index);
-                config.disks.iter_mut().for_each(|disk| disk.options = self.1);
-                open(self.0, config)
-            });
-            let worlds = worlds.collect();
-            program(worlds).await
-        })
-    }
-
-    fn payload(bytes: &[u8]) -> RealPayload {
-        bytes.to_vec().into()
-    }
-
-    fn read_back(payload: &RealPayload) -> Option<Vec<u8>> {
-        Some(payload.bytes().to_vec())
-    }
-}
+/// Disks as they are by default.
+fn plain(_: &mut DiskConfig) {}
 
 #[test]
 fn over_unix_with_one_sided_copies() {
-    run_all(&mut Nodes(Kind::OneSided, DiskOptions::default()));
+    run_all(&mut Nodes(Kind::OneSided, plain));
 }
 
 #[test]
 fn over_unix_with_frames_only() {
-    run_all(&mut Nodes(Kind::Framed, DiskOptions::default()));
+    run_all(&mut Nodes(Kind::Framed, plain));
 }
 
 #[test]
 fn over_tcp() {
-    run_all(&mut Nodes(Kind::Tcp, DiskOptions::default()));
+    run_all(&mut Nodes(Kind::Tcp, plain));
 }
 
 #[test]
 fn past_the_page_cache() {
-    run_all(&mut Nodes(Kind::OneSided, DiskOptions { direct: true, ..Default::default() }));
+    run_all(&mut Nodes(Kind::OneSided, |disk| disk.options.direct = true));
 }
 
 #[test]
 fn past_the_page_cache_without_checksums() {
-    run_all(&mut Nodes(
-        Kind::OneSided,
-        DiskOptions { direct: true, checksums: false, preallocate: true },
-    ));
+    run_all(&mut Nodes(Kind::OneSided, |disk| {
+        disk.options = DiskOptions { direct: true, checksums: false, preallocate: true };
+    }));
 }
 
 #[test]
 fn without_checksums() {
-    run_all(&mut Nodes(
-        Kind::OneSided,
-        DiskOptions { direct: false, checksums: false, preallocate: false },
-    ));
+    run_all(&mut Nodes(Kind::OneSided, |disk| {
+        disk.options = DiskOptions { direct: false, checksums: false, preallocate: false };
+    }));
 }

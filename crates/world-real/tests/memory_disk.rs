@@ -12,9 +12,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use support::{Kind, Place, open};
+use support::nodes::Nodes;
+use support::{Kind, Place};
 use units::{FileId, KIB, MIB};
-use world::conformance::{Fixture, run_all};
+use world::conformance::run_all;
 use world::{Disk, DiskError, Disks, Memory, Payloads};
 use world_real::{
     DiskConfig, NodeConfig, RealDisk, RealPayload, RealWorld, reserve_memory, run, use_memory,
@@ -43,43 +44,15 @@ fn alone() -> impl Drop {
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Nodes with disks in memory.
-struct Nodes(Kind);
-
-impl Fixture for Nodes {
-    type World = RealWorld;
-
-    fn run<R: 'static, F: Future<Output = R> + 'static>(
-        &mut self,
-        nodes: usize,
-        program: impl FnOnce(Vec<RealWorld>) -> F,
-    ) -> R {
-        let place = Place::new();
-        run(async {
-            let worlds = (0..nodes).map(|index| {
-                let mut config = place.config(self.0, index);
-                config.disks.iter_mut().for_each(|disk| disk.in_memory = Some(new_disk()));
-                open(self.0, config)
-            });
-            let worlds = worlds.collect();
-            program(worlds).await
-        })
-    }
-
-    fn payload(bytes: &[u8]) -> RealPayload {
-        bytes.to_vec().into()
-    }
-
-    fn read_back(payload: &RealPayload) -> Option<Vec<u8>> {
-        Some(payload.bytes().to_vec())
-    }
+fn in_memory(disk: &mut DiskConfig) {
+    disk.in_memory = Some(new_disk());
 }
 
 #[test]
 fn disks_in_memory_keep_the_contracts() {
     let _alone = alone();
-    run_all(&mut Nodes(Kind::OneSided));
-    run_all(&mut Nodes(Kind::Framed));
+    run_all(&mut Nodes(Kind::OneSided, in_memory));
+    run_all(&mut Nodes(Kind::Framed, in_memory));
 }
 
 /// A node with one disk in memory.

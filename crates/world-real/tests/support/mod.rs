@@ -3,6 +3,7 @@
 
 pub(crate) mod device;
 pub(crate) mod disks;
+pub(crate) mod nodes;
 pub(crate) mod preloaded;
 
 use std::path::{Path, PathBuf};
