@@ -165,6 +165,7 @@ fn kind_word(kind: Collective) -> &'static str {
         Collective::AllToAll => "all-to-all",
         Collective::Scan => "scan",
         Collective::ReduceScatter => "reduce-scatter",
+        Collective::Agree => "agree",
     }
 }
 

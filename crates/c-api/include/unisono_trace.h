@@ -41,7 +41,8 @@ enum unisono_trace_collective {
     UNISONO_TRACE_ALL_GATHER,
     UNISONO_TRACE_ALL_TO_ALL,
     UNISONO_TRACE_SCAN,
-    UNISONO_TRACE_REDUCE_SCATTER
+    UNISONO_TRACE_REDUCE_SCATTER,
+    UNISONO_TRACE_AGREE
 };
 
 /* Flags of transfers. */

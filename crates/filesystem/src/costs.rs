@@ -29,6 +29,31 @@ pub struct Costs {
     pub segment_ps_per_byte: u64,
     /// Client: one collective call as a whole.
     pub collective: Duration,
+    /// Client: one write that it gathers.
+    pub gather: BytesCost,
+    /// Client: one read from a page that it keeps.
+    pub kept_read: BytesCost,
+    /// Server: one gathered write, beyond the message that brings it and the copy to the cache.
+    pub gathered_write: BytesCost,
+}
+
+/// Processor time of something that is done to bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BytesCost {
+    /// Each time.
+    pub once: Duration,
+    /// For each byte, in picoseconds.
+    pub ps_per_byte: u64,
+}
+
+impl BytesCost {
+    /// No time.
+    pub const FREE: Self = Self { once: Duration::ZERO, ps_per_byte: 0 };
+
+    /// Returns the cost of doing it `times` times, to `bytes` bytes in all.
+    pub(crate) fn of(&self, times: u64, bytes: u64) -> Duration {
+        self.once * times + Duration::from_ns(bytes.saturating_mul(self.ps_per_byte) / 1_000)
+    }
 }
 
 impl Costs {
@@ -43,6 +68,9 @@ impl Costs {
         piece_per_dimension: Duration::ZERO,
         segment_ps_per_byte: 0,
         collective: Duration::ZERO,
+        gather: BytesCost::FREE,
+        kept_read: BytesCost::FREE,
+        gathered_write: BytesCost::FREE,
     };
 
     /// Returns the cost of copying `bytes` bytes from a message to the cache.

@@ -18,7 +18,7 @@ pub use client::{
     PeerCall, PeerMesh, PeerTurn, Peers, PendingWrites, PlannedTransfer, RangeLock, SharedMemory,
     SmallCalls, TakenWrites,
 };
-pub use costs::Costs;
+pub use costs::{BytesCost, Costs};
 pub use server::{
     COPY_POSITION_KEY, CopyHolder, ServerConfig, copy_position, serve, serve_with_copies,
 };

@@ -42,6 +42,7 @@ pub fn steps_of(
     }
     match kind {
         Collective::Barrier => member.dissemination(|_| 0),
+        Collective::Agree => member.all_reduce(bytes),
         Collective::Broadcast => member.broadcast(root, bytes),
         Collective::Reduce => member.tree_up(root, |_| bytes),
         Collective::AllReduce => member.all_reduce(bytes),
@@ -224,7 +225,7 @@ mod tests {
     use super::*;
     use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-    const ALL: [Collective; 10] = [
+    const ALL: [Collective; 11] = [
         Collective::Barrier,
         Collective::Broadcast,
         Collective::Reduce,
@@ -235,6 +236,7 @@ mod tests {
         Collective::AllToAll,
         Collective::Scan,
         Collective::ReduceScatter,
+        Collective::Agree,
     ];
 
     /// Unequal contributions: that of a member, and the largest.

@@ -10,6 +10,7 @@
 
 mod collective;
 mod extents;
+mod limits;
 mod made;
 mod meeting;
 mod rank;

@@ -98,6 +98,12 @@ pub trait Rank {
     /// Receives the next message of a stream.
     fn receive(&self, from: u32, stream: Stream) -> Self::Call;
 
+    /// Waits for messages in the way of the program's MPI library, which may use a processor
+    /// meanwhile.
+    fn wait_for_messages<T>(&self, messages: impl Future<Output = T>) -> impl Future<Output = T> {
+        messages
+    }
+
     /// Lets all ranks meet by a means of the machine's own. `None` where they meet by messages.
     fn meet_all(&self, _meeting: Meeting) -> Option<Self::Call> {
         None

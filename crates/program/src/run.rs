@@ -2,10 +2,11 @@
 
 use crate::collective::{Step, steps_of};
 use crate::extents::moved_extents;
+use crate::limits::check_limits;
 use crate::rank::{Manner, Meeting, OpenedFile, Rank, Stream, Transfer};
 use crate::report::RankReport;
 use crate::requests::Requests;
-use crate::streams::{Known, communicators, synchronous_receives};
+use crate::streams::{Known, communicators, contributions, synchronous_receives};
 use futures_util::future::try_join;
 use interface::UserError;
 use policy::{Access, OwnPart};
@@ -13,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use trace::{
-    Collective, Communicator, Event, FileNumber, Message, Operation, PartNumber, RankTrace,
+    Collective, Communicator, Event, FileNumber, Message, Operation, PartNumber, RankTrace, Trace,
 };
 use units::{Duration, Instant};
 
@@ -32,14 +33,24 @@ pub struct Program {
     rules: Vec<Arc<Access>>,
     compute_speed: f64,
     has_warm_files: bool,
+    ranks_poll: bool,
 }
 
-/// Longest computation and longest message of a trace that can be carried out, so that no sum of
-/// times or bytes overflows: 36 years, and 2^50 bytes.
-const RANK_NS_MAX: u64 = 1 << 60;
-const MESSAGE_BYTES_MAX: u64 = 1 << 50;
-
 impl Program {
+    /// Makes the program of a trace.
+    ///
+    /// # Errors
+    /// As [`Program::new`].
+    pub fn of_trace(trace: Trace) -> Result<Self, UserError> {
+        let ranks_poll = trace.header().ranks_poll();
+        Ok(Self { ranks_poll, ..Self::new(trace.ranks)? })
+    }
+
+    /// Has ranks use a processor while they wait for messages.
+    pub fn with_polling_ranks(self) -> Self {
+        Self { ranks_poll: true, ..self }
+    }
+
     /// Makes the program of the ranks of a trace.
     ///
     /// # Errors
@@ -58,7 +69,7 @@ impl Program {
     ) -> Self {
         let synchronous = synchronous_receives(&ranks, &communicators);
         let contributions = contributions(&ranks, &communicators);
-        let (compute_speed, has_warm_files) = (1.0, false);
+        let (compute_speed, has_warm_files, ranks_poll) = (1.0, false, false);
         Self {
             ranks,
             communicators,
@@ -67,6 +78,7 @@ impl Program {
             rules,
             compute_speed,
             has_warm_files,
+            ranks_poll,
         }
     }
 
@@ -90,6 +102,11 @@ impl Program {
     /// what fits in them.
     pub fn with_warm_files(self) -> Self {
         Self { has_warm_files: true, ..self }
+    }
+
+    /// True if ranks use a processor while they wait for messages.
+    pub fn ranks_poll(&self) -> bool {
+        self.ranks_poll
     }
 
     /// True if caches hold the files that the program expects.
@@ -208,6 +225,7 @@ impl Program {
             contributions: &self.contributions,
             synchronous: &self.synchronous[at],
             requests: Requests::new(),
+            exchanges: BTreeSet::new(),
             files: BTreeMap::new(),
             rules: self.rules.iter(),
             operations: vec![0; self.communicators[at].len()],
@@ -233,6 +251,8 @@ struct Run<'a, R: Rank> {
     /// Events that receive messages of synchronous sends.
     synchronous: &'a BTreeSet<usize>,
     requests: Requests<R::Error>,
+    /// Requests of messages that the rank has not waited for.
+    exchanges: BTreeSet<trace::RequestNumber>,
     files: BTreeMap<FileNumber, R::File>,
     /// Accesses of the collective transfers to come.
     rules: std::slice::Iter<'a, Arc<Access>>,
@@ -297,18 +317,23 @@ where
             Operation::Send { message, is_synchronous, request } => {
                 let asks = *is_synchronous || message.bytes > EAGER_BYTES_MAX;
                 let sending = self.sending(message, asks);
-                self.begin_or_wait(*request, sending).await?;
+                self.begin_or_exchange(*request, sending).await?;
                 Ok(Spent::Messages)
             }
             Operation::Receive { message, request } => {
                 let is_asked = message.bytes > EAGER_BYTES_MAX || self.synchronous.contains(&index);
                 let receiving = self.receiving(message, is_asked);
-                self.begin_or_wait(*request, receiving).await?;
+                self.begin_or_exchange(*request, receiving).await?;
                 Ok(Spent::Messages)
             }
             Operation::Wait { requests } => {
+                let rank = self.rank;
                 for request in requests {
-                    self.requests.wait(*request).await?;
+                    let waiting = self.requests.wait(*request);
+                    match self.exchanges.remove(request) {
+                        true => rank.wait_for_messages(waiting).await?,
+                        false => waiting.await?,
+                    }
                 }
                 Ok(Spent::Waiting)
             }
@@ -425,7 +450,27 @@ where
         match request {
             None => self.requests.progressing(operation).await,
             Some(number) => {
+                self.exchanges.remove(&number);
                 self.requests.add(number, operation).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for an operation that is made of messages, or only lets it begin.
+    async fn begin_or_exchange(
+        &mut self,
+        request: Option<trace::RequestNumber>,
+        messages: impl Future<Output = Result<(), R::Error>> + 'static,
+    ) -> Result<(), R::Error> {
+        match request {
+            None => {
+                let exchange = self.requests.progressing(messages);
+                self.rank.wait_for_messages(exchange).await
+            }
+            Some(number) => {
+                self.exchanges.insert(number);
+                self.requests.add(number, messages).await;
                 Ok(())
             }
         }
@@ -512,76 +557,15 @@ where
             }
             Ok(())
         };
-        self.begin_or_wait(request, operation).await
+        match kind {
+            Collective::Agree => self.begin_or_wait(request, operation).await,
+            _ => self.begin_or_exchange(request, operation).await,
+        }
     }
 
     fn part(&self, part: Option<PartNumber>, shift: u64) -> OwnPart {
         part.map_or(OwnPart::NOTHING, |number| self.trace.parts[number.0 as usize].shifted(shift))
     }
-}
-
-/// Returns the largest contribution to each collective operation, by the number of its
-/// communicator.
-fn contributions(ranks: &[RankTrace], communicators: &[Vec<Known>]) -> Vec<Vec<u64>> {
-    let mut largest: Vec<Vec<u64>> = Vec::new();
-    for (trace, known) in ranks.iter().zip(communicators) {
-        let mut so_far = vec![0_usize; known.len()];
-        for event in &trace.events {
-            let (communicator, bytes) = match &event.operation {
-                Operation::Begin | Operation::End => (Communicator(0), 0),
-                Operation::Collective { communicator, bytes, .. } => (*communicator, *bytes),
-                _ => continue,
-            };
-            let place = &mut so_far[communicator.0 as usize];
-            let number = known[communicator.0 as usize].number as usize;
-            if largest.len() <= number {
-                largest.resize(number + 1, Vec::new());
-            }
-            let calls = &mut largest[number];
-            if calls.len() <= *place {
-                calls.resize(*place + 1, 0);
-            }
-            calls[*place] = calls[*place].max(bytes);
-            *place += 1;
-        }
-    }
-    let all = communicators.iter().flatten().map(|known| known.number as usize + 1).max();
-    largest.resize(all.unwrap_or_default().max(largest.len()), Vec::new());
-    largest
-}
-
-/// Refuses times and messages whose sums would overflow.
-fn check_limits(ranks: &[RankTrace], speed: f64) -> Result<(), UserError> {
-    for (rank, trace) in ranks.iter().enumerate() {
-        let mut sum = 0.0;
-        for event in &trace.events {
-            sum += event.computed_ns as f64 / speed + event.blocked_ns as f64;
-            let bytes = match &event.operation {
-                Operation::Send { message, .. } | Operation::Receive { message, .. } => {
-                    message.bytes
-                }
-                Operation::Collective { bytes, .. } => *bytes,
-                _ => 0,
-            };
-            if bytes > MESSAGE_BYTES_MAX {
-                let cause = format!("rank {rank} sends or receives {bytes} bytes at once");
-                return Err(too_much(cause));
-            }
-        }
-        if sum > RANK_NS_MAX as f64 {
-            let years = sum / 1e9 / 3600.0 / 24.0 / 365.25;
-            return Err(too_much(format!("rank {rank} computes for {years:.0} years")));
-        }
-    }
-    Ok(())
-}
-
-fn too_much(cause: String) -> UserError {
-    UserError::usage(
-        "the trace cannot be carried out",
-        cause,
-        "record the program again, or give a higher speed of computations",
-    )
 }
 
 async fn if_any<E>(operation: Option<impl Future<Output = Result<(), E>>>) -> Result<(), E> {

@@ -82,3 +82,33 @@ pub(crate) fn synchronous_receives(
     }
     all
 }
+
+/// Returns the largest contribution to each collective operation, by the number of its
+/// communicator.
+pub(crate) fn contributions(ranks: &[RankTrace], communicators: &[Vec<Known>]) -> Vec<Vec<u64>> {
+    let mut largest: Vec<Vec<u64>> = Vec::new();
+    for (trace, known) in ranks.iter().zip(communicators) {
+        let mut so_far = vec![0_usize; known.len()];
+        for event in &trace.events {
+            let (communicator, bytes) = match &event.operation {
+                Operation::Begin | Operation::End => (Communicator(0), 0),
+                Operation::Collective { communicator, bytes, .. } => (*communicator, *bytes),
+                _ => continue,
+            };
+            let place = &mut so_far[communicator.0 as usize];
+            let number = known[communicator.0 as usize].number as usize;
+            if largest.len() <= number {
+                largest.resize(number + 1, Vec::new());
+            }
+            let calls = &mut largest[number];
+            if calls.len() <= *place {
+                calls.resize(*place + 1, 0);
+            }
+            calls[*place] = calls[*place].max(bytes);
+            *place += 1;
+        }
+    }
+    let all = communicators.iter().flatten().map(|known| known.number as usize + 1).max();
+    largest.resize(all.unwrap_or_default().max(largest.len()), Vec::new());
+    largest
+}

@@ -5,7 +5,7 @@ use crate::disk::DiskName;
 use crate::machine::{Machine, Network};
 use crate::names::MachineName;
 use crate::network_name::NetworkName;
-use filesystem::Costs;
+use filesystem::{BytesCost, Costs};
 use units::{Duration, MIB};
 use world_simulated::models::network::fat_tree;
 use world_simulated::models::nvme_p5510;
@@ -58,6 +58,9 @@ const COSTS: Costs = Costs {
     piece_per_dimension: Duration::ZERO,
     segment_ps_per_byte: 120,
     collective: Duration::from_us(43),
+    gather: BytesCost { once: Duration::from_ns(280), ps_per_byte: 250 },
+    kept_read: BytesCost { once: Duration::from_ns(250), ps_per_byte: 45 },
+    gathered_write: BytesCost { once: Duration::from_ns(240), ps_per_byte: 350 },
 };
 
 /// A cluster of today of up to 512 nodes, each with a server or a client that has a core of its
@@ -71,6 +74,7 @@ pub(crate) fn cluster(like: Machine) -> Machine {
         costs: COSTS,
         shared_cores: 0,
         call: Duration::from_us(13),
+        connect: Duration::from_ms(1),
         outstanding_per_disk: 4,
         cache_bytes: 64 * MIB,
         cache_dirty_percent: 50,

@@ -43,6 +43,8 @@ pub struct Machine {
     /// Processor time of a client for each call of a program: the hand-over between its thread and
     /// the one that moves data.
     pub call: Duration,
+    /// Processor time of a client to connect to the servers with its program's first file call.
+    pub connect: Duration,
     /// Requests that one client has under way at one disk.
     pub outstanding_per_disk: u32,
     /// Blocks of cache for each client and disk.

@@ -6,8 +6,8 @@ use crate::disk::DiskName;
 use crate::machine::{Machine, Network};
 use crate::names::MachineName;
 use crate::network_name::NetworkName;
-use filesystem::Costs;
 use filesystem::collective::Strategy;
+use filesystem::{BytesCost, Costs};
 use units::{Duration, MIB};
 use world_simulated::models::ideal;
 use world_simulated::models::mechanical::hp97560;
@@ -66,6 +66,7 @@ const STARFISH_COSTS: Costs = Costs {
     piece_per_dimension: Duration::from_ns(1_135),
     segment_ps_per_byte: 0,
     collective: Duration::from_us(10),
+    ..Costs::FREE
 };
 
 /// The paths through the published code differ from request to request, and TR94-232 (section 3.3)
@@ -105,6 +106,7 @@ fn tr94() -> Machine {
         shared_cores: 0,
         calibrated_at: 0,
         call: Duration::ZERO,
+        connect: Duration::ZERO,
         outstanding_per_disk: 1,
         cache_blocks_per_client_and_disk: 2,
         cache_bytes: 0,
@@ -187,10 +189,14 @@ fn this_machine() -> Machine {
             piece_per_dimension: Duration::ZERO,
             segment_ps_per_byte: 400,
             collective: Duration::from_us(5),
+            gather: BytesCost { once: Duration::from_ns(280), ps_per_byte: 250 },
+            kept_read: BytesCost { once: Duration::from_ns(250), ps_per_byte: 45 },
+            gathered_write: BytesCost { once: Duration::from_ns(240), ps_per_byte: 350 },
         },
         variation_percent: 0,
         shared_cores: 2,
         call: Duration::from_us(5),
+        connect: Duration::from_ms(1),
         outstanding_per_disk: 4,
         cache_bytes: 64 * MIB,
         cache_dirty_percent: 50,

@@ -67,6 +67,55 @@ fn computations_take_their_time_and_ranks_wait_for_the_slowest() {
 }
 
 #[test]
+fn ranks_that_poll_take_cores_from_those_that_compute() {
+    // Rank 0 waits while rank 1 computes, on one core that both share with the servers.
+    let seconds = |kind, polls, shared_cores| {
+        let meet = |computed_ns| {
+            let communicator = Communicator(0);
+            let (root, bytes, request) = (0, 8, None);
+            event(computed_ns, Operation::Collective { kind, communicator, root, bytes, request })
+        };
+        let ranks = [0, 100].map(|ms| rank_of(2, vec![meet(ms * MS)]));
+        let program = Program::new(ranks.into()).unwrap();
+        let program = Arc::new(if polls { program.with_polling_ranks() } else { program });
+        let mut scenario = scenario(1);
+        scenario.machine.shared_cores = shared_cores;
+        simulate_program(&scenario, &program, 1).expect("it ends").seconds
+    };
+    for (kind, polls, shared_cores, expected) in [
+        (Collective::Barrier, true, 1, 0.2),
+        (Collective::Agree, true, 1, 0.1),
+        (Collective::Barrier, false, 1, 0.1),
+        (Collective::Barrier, true, 2, 0.1),
+        (Collective::Barrier, true, 0, 0.1),
+    ] {
+        let took = seconds(kind, polls, shared_cores);
+        let near = expected..expected + 0.002;
+        assert!(near.contains(&took), "{kind:?}, polls: {polls}, {shared_cores} cores: {took}");
+    }
+}
+
+#[test]
+fn a_program_connects_once() {
+    let open = |file| {
+        let (file, communicator, bytes) = (FileNumber(file), Communicator(0), 0);
+        event(0, Operation::Open { file, communicator, creates: true, is_fresh: true, bytes })
+    };
+    let close = |file| event(0, Operation::Close { file: FileNumber(file) });
+    let delete = || event(0, Operation::Delete { name: "data".to_owned() });
+    let seconds = |connect_ms: u64, events: Vec<Event>| {
+        let mut scenario = scenario(2);
+        scenario.machine.connect = Duration::from_ms(connect_ms);
+        scenario.machine.variation_percent = 0;
+        run(&scenario, vec![rank_of(1, events)]).seconds
+    };
+    let twice = || vec![delete(), open(0), close(0), open(1), close(1), delete()];
+    let added = seconds(300, twice()) - seconds(0, twice());
+    assert!((0.299..0.301).contains(&added), "{added}");
+    assert_eq!(seconds(300, vec![barrier(0)]), seconds(0, vec![barrier(0)]));
+}
+
+#[test]
 fn a_receiver_waits_for_the_message_and_not_for_what_follows() {
     for bytes in [8, 1 << 20] {
         let send = Operation::Send {

@@ -16,6 +16,7 @@ impl Collective {
             Self::AllToAll => "MPI_Alltoall",
             Self::Scan => "MPI_Scan",
             Self::ReduceScatter => "MPI_Reduce_scatter",
+            Self::Agree => "agreement of a file",
         }
     }
 }

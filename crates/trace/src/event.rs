@@ -98,12 +98,15 @@ pub enum Collective {
     Scan,
     /// MPI_Reduce_scatter, MPI_Reduce_scatter_block.
     ReduceScatter,
+    /// Members of a file agree, in a call such as MPI_File_set_view. Unisono's do not use a
+    /// processor while they wait.
+    Agree,
 }
 
 impl Collective {
     /// Every kind, in the order of their numbers in streams and in the C interface. New ones go to
     /// the end.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Barrier,
         Self::Broadcast,
         Self::Reduce,
@@ -114,6 +117,7 @@ impl Collective {
         Self::AllToAll,
         Self::Scan,
         Self::ReduceScatter,
+        Self::Agree,
     ];
 
     /// True when the operation has a root.

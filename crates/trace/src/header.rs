@@ -39,6 +39,13 @@ pub struct Header {
 }
 
 impl Header {
+    /// True if ranks are known to use a processor all the time that they wait for messages. MPICH
+    /// does; Open MPI leaves it to others where ranks are more than processors. Of libraries that
+    /// are made of MPICH under another name, it is not known.
+    pub fn ranks_poll(&self) -> bool {
+        self.mpi.starts_with("MPICH")
+    }
+
     /// Name and version of the format.
     pub const SCHEMA: &str = "unisono.trace/1";
 

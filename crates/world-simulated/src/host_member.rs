@@ -48,6 +48,17 @@ impl HostMember {
         self.shared.host.borrow_mut().begin(self.member, now, length)
     }
 
+    /// Begins a wait in which the node polls.
+    pub(crate) fn begin_polling(&self, now: Instant) {
+        self.shared.host.borrow_mut().begin_polling(self.member, now);
+    }
+
+    /// Ends such a wait, and leaves its core to the others.
+    pub(crate) fn end_polling(&self, engine: &Engine) {
+        self.shared.host.borrow_mut().end_polling(self.member, engine.now());
+        self.wake_others(engine);
+    }
+
     /// Returns the end of a computation if no further work comes; nothing if it has ended.
     pub(crate) fn end_of(&self, now: Instant, id: ComputationId) -> Option<Instant> {
         self.shared.host.borrow_mut().end_of(self.member, now, id)
@@ -66,6 +77,11 @@ impl HostMember {
     /// Ends a computation, and leaves its cores to the others.
     pub(crate) fn end(&self, engine: &Engine, id: ComputationId) {
         self.shared.host.borrow_mut().cancel(self.member, engine.now(), id);
+        self.wake_others(engine);
+    }
+
+    /// Lets tasks look again at the ends of their computations.
+    fn wake_others(&self, engine: &Engine) {
         for (_, waiting) in self.shared.waiting.take() {
             engine.wake(waiting);
         }

@@ -56,9 +56,9 @@ static void write_collective(const communicator_t *communicator,
           root < 0 ? 0 : world_rank(communicator, root), bytes, number);
 }
 
-void synchronised(communicator_t *communicator)
+void agreed(communicator_t *communicator, uint64_t bytes)
 {
-    write_collective(communicator, UNISONO_TRACE_BARRIER, -1, 0, UNISONO_TRACE_NO_REQUEST);
+    write_collective(communicator, UNISONO_TRACE_AGREE, -1, bytes, UNISONO_TRACE_NO_REQUEST);
 }
 
 int collective(int code, enum unisono_trace_collective kind, MPI_Comm comm, int root,

@@ -143,12 +143,13 @@ static void take_view(file_t *file, uint64_t displacement, MPI_Datatype etype,
     layout_release(etype_layout);
 }
 
-/* Writes a barrier for a call that is collective because it changes shared state. */
-static int joined(int code, MPI_File handle)
+/* Writes an agreement for a call that is collective because it changes shared state. numbers: those that
+ * each member tells. */
+static int joined(int code, MPI_File handle, uint64_t numbers)
 {
     const file_t *file = file_of(handle);
     if (!code && file)
-        synchronised(file->members);
+        agreed(file->members, numbers * sizeof(long));
     return code;
 }
 
@@ -162,25 +163,25 @@ static int call_File_set_view(MPI_File handle, MPI_Offset displacement, MPI_Data
     if (displacement == MPI_DISPLACEMENT_CURRENT)
         displacement = (MPI_Offset)current_displacement(handle);
     take_view(file, (uint64_t)displacement, etype, filetype, representation);
-    return joined(code, handle);
+    return joined(code, handle, 6);
 }
 
 static int call_File_set_info(MPI_File handle, MPI_Info info)
 {
     int code = RUN(File_set_info, handle, info);
-    return joined(code, handle);
+    return joined(code, handle, 1);
 }
 
 static int call_File_set_atomicity(MPI_File handle, int is_atomic)
 {
     int code = RUN(File_set_atomicity, handle, is_atomic);
-    return joined(code, handle);
+    return joined(code, handle, 1);
 }
 
 static int call_File_seek_shared(MPI_File handle, MPI_Offset offset, int whence)
 {
     int code = RUN(File_seek_shared, handle, offset, whence);
-    return joined(code, handle);
+    return joined(code, handle, 1);
 }
 
 /* ---- Sizes --------------------------------------------------------------------------------- */

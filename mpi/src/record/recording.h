@@ -180,8 +180,8 @@ void received(const request_t *request, const MPI_Status *status);
 int collective(int code, enum unisono_trace_collective kind, MPI_Comm comm, int root,
                uint64_t bytes, const MPI_Request *request);
 
-/* Writes a barrier of a communicator, of which the caller has no handle. */
-void synchronised(communicator_t *communicator);
+/* Writes an agreement of the members of a file, each of which contributes `bytes` bytes. */
+void agreed(communicator_t *communicator, uint64_t bytes);
 
 /* ---- Files (files.c) ----------------------------------------------------------------------- */
 

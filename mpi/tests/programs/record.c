@@ -411,7 +411,7 @@ static MPI_File open_file(const char *name, const char *shown, int mode, const c
 static void set_view(MPI_File file, MPI_Offset start, MPI_Datatype etype, MPI_Datatype type, int comm)
 {
     MPI_File_set_view(file, start, etype, type, "native", MPI_INFO_NULL);
-    expect("collective barrier %d 0 0", comm);
+    expect("collective agree %d 0 48", comm);
 }
 
 static void wait_for(MPI_Request *request)
@@ -496,7 +496,7 @@ static void shared_pointer(MPI_File file, int comm)
 {
     int n = files, from = 0;
     MPI_File_seek_shared(file, 1000, MPI_SEEK_SET);
-    expect("collective barrier %d 0 0", comm);
+    expect("collective agree %d 0 8", comm);
     for (int i = 0; i < rank; i++)
         from += 10 * (i + 1);
     MPI_File_write_ordered(file, data, 10 * (rank + 1), MPI_BYTE, MPI_STATUS_IGNORE);
@@ -536,7 +536,7 @@ static void file_calls(const char *name, const char *shown)
     views(file, comm);
     shared_pointer(file, comm);
     MPI_File_set_atomicity(file, 0);
-    expect("collective barrier %d 0 0", comm);
+    expect("collective agree %d 0 8", comm);
     MPI_File_close(&file);
     expect("close %d", files++);
     char end[32];

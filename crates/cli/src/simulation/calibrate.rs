@@ -42,7 +42,9 @@ fn show(calibration: &Calibration) -> Result<(), UserError> {
     let Loads { copies, wakes, rest } = calibration.loads;
     for (name, load) in [("copies", copies), ("wakes", wakes), ("other work", rest)] {
         let name = format!("load of {name}");
-        present::line(&format!("{name:<24} {load:>14}  factor of costs, fitted to six programs"))?;
+        present::line(&format!(
+            "{name:<24} {load:>14}  factor of costs, fitted to seven programs"
+        ))?;
     }
     present::line("")?;
     heading()?;

@@ -7,6 +7,7 @@ use filesystem::collective::Strategy;
 use interface::{ExitCode, UserError};
 use policy::{Buffering, Direction, Level, Nested, OwnPart};
 use std::io::{IoSlice, IoSliceMut};
+use std::ops::Range;
 use std::time::Instant;
 use units::{KIB, MIB};
 
@@ -54,11 +55,16 @@ pub(super) enum Operation {
     WritePieces(usize),
     /// A read by two-phase I/O of one member, for each block of 1 MiB.
     TwoPhaseRead,
+    /// Writes that the client gathers, one after the other, and their way to the server: a message
+    /// for each 512 KiB, which takes less than a tenth of the time.
+    Gathered(usize),
+    /// Reads from pages that the client keeps, one after the other.
+    Kept(usize),
 }
 
 impl Operation {
     /// All operations.
-    const ALL: [Self; 16] = {
+    const ALL: [Self; 20] = {
         use Direction::{Read, Write};
         [
             Self::Nothing,
@@ -77,6 +83,10 @@ impl Operation {
             Self::WritePieces(0),
             Self::WritePieces(1),
             Self::TwoPhaseRead,
+            Self::Gathered(0),
+            Self::Gathered(1),
+            Self::Kept(0),
+            Self::Kept(1),
         ]
     };
 
@@ -88,6 +98,7 @@ impl Operation {
             Self::Blocks(..) | Self::ReadPieces | Self::WritePieces(_) | Self::TwoPhaseRead => {
                 TRANSFERS
             }
+            Self::Gathered(_) | Self::Kept(_) => BATCHES,
         }
     }
 
@@ -99,6 +110,7 @@ impl Operation {
             Self::Burst => f64::from(BURST),
             Self::Blocks(_, size) => blocks(BLOCK_BYTES[size]),
             Self::ReadPieces | Self::WritePieces(_) | Self::TwoPhaseRead => blocks(BLOCK_BYTES[0]),
+            Self::Gathered(_) | Self::Kept(_) => BATCH as f64,
         }
     }
 }
@@ -106,12 +118,16 @@ impl Operation {
 /// Times that the operations use: the lower quartile of the rounds, of each time by itself. What
 /// else happens on a machine only adds to processor time.
 #[derive(Clone, Debug)]
-pub(super) struct Anchors(Vec<(Operation, Used)>);
+pub(super) struct Anchors {
+    operations: Vec<(Operation, Used)>,
+    /// Nanoseconds that the program took to connect, which it had not done before.
+    pub(super) connect: f64,
+}
 
 impl Anchors {
     /// Returns what an operation uses.
     pub(super) fn of(&self, operation: Operation) -> Used {
-        let found = self.0.iter().find(|(other, _)| *other == operation);
+        let found = self.operations.iter().find(|(other, _)| *other == operation);
         found.map(|(_, used)| *used).unwrap_or_default()
     }
 
@@ -126,6 +142,16 @@ pub(super) const READ_BYTES: [u64; 2] = [512, 15 * KIB / 2];
 
 /// Bytes of the small writes, likewise.
 pub(super) const SMALL_BYTES: [u64; 2] = [4 * KIB, 64 * KIB];
+
+/// Bytes of the small calls without messages.
+pub(super) const GATHERED_BYTES: [u64; 2] = [40, 4 * KIB];
+
+/// Small calls without messages that follow one another, and times that they are made in a round.
+const BATCH: u64 = 2_048;
+const BATCHES: u32 = 16;
+
+/// Bytes that are read from kept pages: two pages, of which a client keeps four.
+const KEPT_BYTES: u64 = 2 * MIB;
 
 /// Bytes of the blocks.
 pub(super) const BLOCK_BYTES: [u64; 2] = [MIB, 64 * KIB];
@@ -152,6 +178,12 @@ const ROUNDS: usize = 9;
 
 /// Places in memory whose pieces alternate in the file.
 const PLACES: u64 = 4;
+
+/// Places of small calls in memory: far apart, so that each has its own.
+fn own_bytes(number: u64, bytes: u64) -> Range<usize> {
+    let start = (number * (FILE_BYTES / BATCH)) as usize;
+    start..start + bytes as usize
+}
 
 /// The whole file in pieces, which come from [`PLACES`] places of memory in turn.
 fn dealt(piece_bytes: u64) -> OwnPart {
@@ -188,6 +220,8 @@ pub(super) struct Bench {
     connection: Connection,
     group: Group,
     server: u32,
+    /// Nanoseconds that it took to connect.
+    connect: f64,
 }
 
 impl Bench {
@@ -205,9 +239,11 @@ impl Bench {
                 "report this as a defect",
             )
         })?;
+        let begun = Instant::now();
         let connection = Connection::open(instance)?;
+        let connect = begun.elapsed().as_nanos() as f64;
         let group = Group::alone(&connection)?;
-        Ok(Self { connection, group, server })
+        Ok(Self { connection, group, server, connect })
     }
 
     /// Makes all operations.
@@ -227,7 +263,8 @@ impl Bench {
         }
         stage.files.into_iter().try_for_each(File::close)?;
         let operations = Operation::ALL.into_iter().zip(&rounds);
-        Ok(Anchors(operations.map(|(operation, used)| (operation, low(used))).collect()))
+        let operations = operations.map(|(operation, used)| (operation, low(used))).collect();
+        Ok(Anchors { operations, connect: self.connect })
     }
 
     /// Makes an operation once.
@@ -264,6 +301,23 @@ impl Bench {
                 (DiskDirected, Write, large, dealt(WRITTEN_PIECE_BYTES[size]))
             }
             Operation::TwoPhaseRead => (TwoPhase, Read, large, all()),
+            Operation::Gathered(size) => {
+                let bytes = GATHERED_BYTES[size];
+                // Bytes that no cache of a processor has, as those of a program that goes on.
+                let from = |number: u64| &stage.memory[own_bytes(number, bytes)];
+                let mut write = |number| large.write_at(from(number), 2 * number * bytes);
+                (0..BATCH).try_for_each(&mut write)?;
+                // The server asks for what is gathered.
+                return large.size().map(|_| ());
+            }
+            Operation::Kept(size) => {
+                let bytes = GATHERED_BYTES[size];
+                let mut read = |number: u64| {
+                    let into = &mut stage.memory[own_bytes(number, bytes)];
+                    large.read_at(into, number * bytes % KEPT_BYTES).map(|_| ())
+                };
+                return (0..BATCH).try_for_each(&mut read);
+            }
         };
         let options = CollectiveOptions { strategy, ..CollectiveOptions::default() };
         let memory = &mut stage.memory;

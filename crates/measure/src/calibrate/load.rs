@@ -3,8 +3,8 @@
 //! One rank and one server at a time, as in the [operations](super::anchors), leave caches and
 //! memory to each other. Several ranks and servers at the same time evict each other's lines, wait
 //! for the same memory and switch between threads, so that their work takes longer: by one factor
-//! for copies between processes, which servers make, by another one for threads that wake one
-//! another, and by a third one for all other work.
+//! for what costs time for each byte or piece, by another one for threads that wake one another,
+//! and by a third one for all other work.
 
 use super::residuals::Residual;
 use interface::UserError;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// Factors of costs.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Loads {
-    /// Of copies between processes and of the disks' threads.
+    /// Of what costs time for each byte or piece, and of the disks' threads.
     pub copies: f64,
     /// Of idle nodes that wake, and of calls, whose thread hands over to another one.
     pub wakes: f64,
@@ -24,8 +24,11 @@ pub struct Loads {
 /// Number of factors.
 const FACTORS: usize = 3;
 
-/// Steps of the fit; each one of them is nearly exact.
-const STEPS: usize = 4;
+/// Steps of the fit; each one of them is nearly exact, unless a factor comes to its bound.
+const STEPS: usize = 8;
+
+/// Share of the squares that a step takes away at least, or the fit ends.
+const GAIN_MIN: f64 = 0.005;
 
 /// Largest factor that is believed, and inverse of the smallest.
 const LOAD_MAX: f64 = 6.0;
@@ -36,6 +39,10 @@ const CHANGE: f64 = 0.1;
 /// Weight of small changes against small residuals: without it, factors that have the same effect
 /// would run away from each other.
 const DAMPING: f64 = 0.02;
+
+/// Factor by which that weight grows when a step has made the fit worse, and its largest value.
+const DAMPED_MORE: f64 = 5.0;
+const DAMPING_MAX: f64 = 100.0;
 
 impl Loads {
     const NONE: Self = Self { copies: 1.0, wakes: 1.0, rest: 1.0 };
@@ -49,6 +56,12 @@ impl Loads {
     /// Returns the factors multiplied by the exponential function of these numbers.
     fn changed(self, by: [f64; FACTORS]) -> Self {
         self.map(|factor, load| (load * by[factor].exp()).clamp(1.0 / LOAD_MAX, LOAD_MAX))
+    }
+
+    /// True if a factor is the largest that is believed.
+    fn is_largest(self, index: usize) -> bool {
+        let Self { copies, wakes, rest } = self;
+        [copies, wakes, rest][index] * CHANGE.exp() > LOAD_MAX
     }
 
     fn rounded(self) -> Self {
@@ -78,9 +91,32 @@ fn solve(mut equations: [[f64; FACTORS + 1]; FACTORS]) -> [f64; FACTORS] {
     solution
 }
 
+/// Returns the normal equations of a step from the logarithms `here`, on which the logarithm of
+/// each factor has these effects.
+fn damped(
+    real: &[Residual],
+    here: &[f64],
+    effects: &[Vec<f64>],
+    damping: f64,
+) -> [[f64; FACTORS + 1]; FACTORS] {
+    let mut equations = [[0.0; FACTORS + 1]; FACTORS];
+    for (index, real) in real.iter().enumerate() {
+        let residual = real.real_seconds.ln() - here[index];
+        let effect: [f64; FACTORS] = std::array::from_fn(|factor| effects[factor][index]);
+        for (equation, own) in equations.iter_mut().zip(effect) {
+            let others = effect.into_iter().chain([residual]);
+            equation.iter_mut().zip(others).for_each(|(sum, other)| *sum += own * other);
+        }
+    }
+    for (factor, equation) in equations.iter_mut().enumerate() {
+        equation[factor] += damping;
+    }
+    equations
+}
+
 /// Returns the loads, in hundredths, with which simulated programs take as long as real ones, by
-/// the least squares of the logarithms of their ratios (Gauss and Newton). `simulate` returns the
-/// seconds of all programs under loads.
+/// the least squares of the logarithms of their ratios (Levenberg and Marquardt). `simulate`
+/// returns the seconds of all programs under loads.
 ///
 /// # Errors
 /// Those of `simulate`.
@@ -93,31 +129,36 @@ pub(super) fn fit(
         let logarithm = |seconds: &f64| seconds.max(f64::MIN_POSITIVE).ln();
         Ok::<_, UserError>(seconds.iter().map(logarithm).collect::<Vec<f64>>())
     };
-    let mut loads = Loads::NONE;
+    let squares = |here: &[f64]| -> f64 {
+        let residuals = real.iter().zip(here).map(|(real, here)| real.real_seconds.ln() - here);
+        residuals.map(|residual| residual * residual).sum()
+    };
+    let (mut loads, mut damping) = (Loads::NONE, DAMPING);
+    let mut here = logarithms(loads)?;
     for _ in 0..STEPS {
-        let here = logarithms(loads)?;
         let mut effects = Vec::new();
         for factor in 0..FACTORS {
             let mut change = [0.0; FACTORS];
-            change[factor] = CHANGE;
-            effects.push(logarithms(loads.changed(change))?);
+            change[factor] = if loads.is_largest(factor) { -CHANGE } else { CHANGE };
+            let there = logarithms(loads.changed(change))?;
+            let effect = |(there, here): (&f64, &f64)| (there - here) / change[factor];
+            effects.push(there.iter().zip(&here).map(effect).collect());
         }
-        // Normal equations.
-        let mut equations = [[0.0; FACTORS + 1]; FACTORS];
-        for (index, real) in real.iter().enumerate() {
-            let residual = real.real_seconds.ln() - here[index];
-            let effect: [f64; FACTORS] =
-                std::array::from_fn(|factor| (effects[factor][index] - here[index]) / CHANGE);
-            for (equation, own) in equations.iter_mut().zip(effect) {
-                let others = effect.into_iter().chain([residual]);
-                equation.iter_mut().zip(others).for_each(|(sum, other)| *sum += own * other);
+        let before = squares(&here);
+        // What makes the fit worse is tried again with a smaller change.
+        while damping < DAMPING_MAX {
+            let change = solve(damped(real, &here, &effects, damping));
+            let changed = loads.changed(change);
+            let there = logarithms(changed)?;
+            if squares(&there) < before {
+                (loads, here, damping) = (changed, there, (damping / DAMPED_MORE).max(DAMPING));
+                break;
             }
+            damping *= DAMPED_MORE;
         }
-        for (factor, equation) in equations.iter_mut().enumerate() {
-            equation[factor] += DAMPING;
+        if before - squares(&here) < before * GAIN_MIN {
+            break;
         }
-        let change = solve(equations);
-        loads = loads.changed(change);
     }
     Ok(loads.rounded())
 }

@@ -17,6 +17,8 @@ pub(super) struct Medium {
     pub(super) bytes_per_second: f64,
     /// Bytes a second of the syncs of several files at the same time, together.
     pub(super) shared_bytes_per_second: f64,
+    /// Nanoseconds of a byte that is written to a new page, beyond those of one written again.
+    pub(super) new_byte_ns: f64,
     /// Nanoseconds of the sync of one page.
     pub(super) sync_ns: f64,
     /// Nanoseconds of reading 4 KiB and 1 MiB past the cache; `None` where the file system has no
@@ -99,6 +101,16 @@ fn measure_at(path: &Path, paths: &[PathBuf]) -> io::Result<Medium> {
         file.sync_data()?;
         writes.push(begun.elapsed().as_secs_f64());
     }
+    let (mut new, mut again) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        file.set_len(0)?;
+        for times in [&mut new, &mut again] {
+            let begun = Instant::now();
+            write(&file, WRITTEN_BYTES)?;
+            times.push(begun.elapsed().as_nanos() as f64);
+        }
+    }
+    file.sync_data()?;
     let mut syncs = Vec::new();
     for number in 0..SYNCS {
         file.write_all_at(&data, u64::from(number) * 4096)?;
@@ -109,6 +121,7 @@ fn measure_at(path: &Path, paths: &[PathBuf]) -> io::Result<Medium> {
     Ok(Medium {
         bytes_per_second: WRITTEN_BYTES as f64 / median(&mut writes),
         shared_bytes_per_second,
+        new_byte_ns: (median(&mut new) - median(&mut again)).max(0.0) / WRITTEN_BYTES as f64,
         sync_ns: median(&mut syncs),
         direct_reads: direct_reads(path).ok(),
         cache_bytes: memory_bytes() / 2,

@@ -1,8 +1,8 @@
 //! Parameters of the simulated machine that follow from what operations use.
 
 use super::anchors::{
-    Anchors, BLOCK_BYTES, Operation, READ_BYTES, READ_PIECE_BYTES, READ_PIECES, SMALL_BYTES, Used,
-    WRITTEN_PIECE_BYTES,
+    Anchors, BLOCK_BYTES, GATHERED_BYTES, Operation, READ_BYTES, READ_PIECE_BYTES, READ_PIECES,
+    SMALL_BYTES, Used, WRITTEN_PIECE_BYTES,
 };
 use super::load::Loads;
 use super::medium::Medium;
@@ -37,12 +37,16 @@ impl Parameters {
             let factor = match measured.key.as_str() {
                 "call_us" => copies,
                 key if PER_SECOND.contains(&key) => 1.0 / copies,
-                key if key.starts_with("direct-") => copies,
+                "per-50-words-ns" => copies,
+                key if key.contains("-ps") => copies,
                 "wake-ns" | "call-ns" | "collective-ns" => wakes,
-                key if key.ends_with("-ns") || key.contains("-ps") => rest,
+                "connect-ns" => 1.0,
+                key if key.ends_with("-ns") => rest,
                 _ => 1.0,
             };
             let value = (measured.value as f64 * factor).round() as u64;
+            let is_rate = PER_SECOND.contains(&measured.key.as_str());
+            let value = if is_rate { value.min(RATE_MAX) } else { value };
             Measured { value, ..measured.clone() }
         };
         Self {
@@ -52,8 +56,12 @@ impl Parameters {
     }
 }
 
+/// Largest rate of a disk, in bytes a second.
+const RATE_MAX: u64 = 1_000_000_000_000;
+
 /// Rates of the disk threads' processors.
-const PER_SECOND: [&str; 2] = ["read_bytes_per_second", "write_bytes_per_second"];
+const PER_SECOND: [&str; 3] =
+    ["read_bytes_per_second", "write_bytes_per_second", "new_bytes_per_second"];
 
 fn measured(key: &str, value: f64, source: &str) -> Measured {
     let value = value.max(0.0).round() as u64;
@@ -87,8 +95,10 @@ pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Para
         measured("wake-ns", wake, "reads of 512 bytes, one by one and 32 at a time: server"),
         measured("network-hop-ns", hop, "half of what such a request takes beyond processor time"),
         measured("call-ns", call, "the client's time for it, beyond the server's"),
+        measured("connect-ns", anchors.connect, "the client's first connection to a server"),
         measured("collective-ns", collective, "collective calls with 8 bytes: client"),
     ];
+    machine.extend(calls_without_messages(anchors));
     machine.extend(small_requests(anchors));
     machine.extend(blocks(anchors, message));
     Parameters { machine, disk: disk(anchors, medium) }
@@ -99,30 +109,60 @@ fn small_requests(anchors: &Anchors) -> Vec<Measured> {
     let nothing = anchors.of(Operation::Nothing);
     let small_reads = anchors.pair(Operation::SmallRead);
     let small_writes = anchors.pair(Operation::SmallWrite);
-    let moved = |used: &Used| used.io + used.server;
-    let pair = |pair: &[Used; 2], bytes| slope([moved(&pair[0]), moved(&pair[1])], bytes);
-    let message_byte = pair(&small_reads, READ_BYTES).max(0.0);
-    let copy_byte = (pair(&small_writes, SMALL_BYTES) - message_byte).max(0.0);
+    let written = written_byte_of(anchors);
+    let (message_byte, copy_byte) = (written * 2.0 / 3.0, written / 3.0);
     let own = |used: &Used, of: fn(&Used) -> f64| (of(used) - of(&nothing)).max(0.0);
     let cache_read = own(&small_reads[0], |used| used.server) - message_byte * READ_BYTES[0] as f64;
     let small = SMALL_BYTES[0] as f64;
-    let cache_write = own(&small_writes[0], |used| used.server) - copy_byte * small;
+    // The message counts by itself: one copy at the client, and one at the server.
+    let [sent, received] = [message_byte / 2.0 * small; 2];
+    let client_write = own(&small_writes[0], |used| used.io) - sent;
+    let cache_write = own(&small_writes[0], |used| used.server) - received - copy_byte * small;
     vec![
         measured(
             "message-ps-per-byte",
             message_byte * 1_000.0,
-            "reads of 0.5 and 7.5 KiB of a cached block: client's and server's time",
+            "writes of 4 and 64 KiB to a cached block, client and server: two of three copies",
         ),
-        measured(
-            "copy-ps-per-byte",
-            copy_byte * 1_000.0,
-            "writes of 4 and 64 KiB to it, beyond what the message takes",
-        ),
+        measured("copy-ps-per-byte", copy_byte * 1_000.0, "the same: the third copy"),
         measured("client-read-ns", own(&small_reads[0], |used| used.io), "512 bytes: I/O thread"),
-        measured("client-write-ns", own(&small_writes[0], |used| used.io), "4 KiB: I/O thread"),
+        measured("client-write-ns", client_write, "4 KiB: I/O thread"),
         measured("cache-read-ns", cache_read, "512 bytes: server"),
         measured("cache-write-ns", cache_write, "4 KiB: server"),
     ]
+}
+
+/// Small calls that need no message: writes that are gathered, and reads from pages that are kept.
+fn calls_without_messages(anchors: &Anchors) -> Vec<Measured> {
+    let pairs = [anchors.pair(Operation::Gathered), anchors.pair(Operation::Kept)];
+    let [gathered, kept] = &pairs;
+    let cost = |pair: &[Used; 2], of: fn(&Used) -> f64| {
+        let byte = slope([of(&pair[0]), of(&pair[1])], GATHERED_BYTES).max(0.0);
+        (of(&pair[0]) - byte * GATHERED_BYTES[0] as f64, byte)
+    };
+    let (gather, gather_byte) = cost(gathered, |used| used.caller);
+    let (read, read_byte) = cost(kept, |used| used.caller);
+    let (written, written_byte) = cost(gathered, |used| used.io + used.server);
+    let beyond = (written_byte - written_byte_of(anchors)).max(0.0);
+    vec![
+        measured("gather-ns", gather, "40 bytes gathered: the calling thread"),
+        measured("gather-ps-per-byte", gather_byte * 1_000.0, "40 bytes and 4 KiB gathered"),
+        measured("kept-read-ns", read, "40 bytes of a page that is kept: the calling thread"),
+        measured("kept-read-ps-per-byte", read_byte * 1_000.0, "40 bytes and 4 KiB of it"),
+        measured("gathered-write-ns", written, "40 bytes gathered: I/O thread and server"),
+        measured(
+            "gathered-write-ps-per-byte",
+            beyond * 1_000.0,
+            "40 bytes and 4 KiB gathered: I/O thread and server, beyond three copies",
+        ),
+    ]
+}
+
+/// Client's and server's time for each byte of a small write: it is sent, received, and copied to
+/// the cache.
+fn written_byte_of(anchors: &Anchors) -> f64 {
+    let moved = anchors.pair(Operation::SmallWrite).map(|used| used.io + used.server);
+    slope(moved, SMALL_BYTES).max(0.0)
 }
 
 /// Copies of a segment in a two-phase read of one member.
@@ -201,6 +241,11 @@ fn disk(anchors: &Anchors, medium: &Medium) -> Vec<Measured> {
         measured("call_us", call, "disk threads, blocks of 64 KiB and 1 MiB"),
         measured("read_bytes_per_second", rate(read_byte), "disk thread: copy and checksum"),
         measured("write_bytes_per_second", rate(write_byte), "disk thread: copy and checksum"),
+        measured(
+            "new_bytes_per_second",
+            if medium.new_byte_ns > 0.0 { rate(medium.new_byte_ns) } else { 0.0 },
+            "64 MiB written to a new file, beyond writing them again",
+        ),
         measured(
             "medium_bytes_per_second",
             medium.bytes_per_second.min(rate(direct_byte)),

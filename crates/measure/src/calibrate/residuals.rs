@@ -76,18 +76,24 @@ const fn independent(pattern: &'static str, transfers: u32) -> Case {
     Case { is_independent, file_bytes, ..small(pattern, transfers, Strategy::DiskDirected) }
 }
 
+/// A program each of whose ranks moves a quarter of the file by itself at a time.
+const fn independent_quarters(pattern: &'static str) -> Case {
+    Case { is_independent: true, transfers: 24, ..case(pattern, MIB, Strategy::DiskDirected) }
+}
+
 /// Programs that the loads are fitted to.
-pub(super) const FITTED: [Case; 6] = [
+pub(super) const FITTED: [Case; 7] = [
     case("rc", 64 * KIB, Strategy::DiskDirected),
     case("wb", MIB, Strategy::DiskDirected),
     case("rcc", 1024, Strategy::TwoPhase),
     case("wb", MIB, Strategy::TwoPhase),
     small("rc", 400, Strategy::DiskDirected),
     independent("wb", 1000),
+    independent_quarters("wb"),
 ];
 
 /// Programs that have no part in any parameter.
-pub(super) const CHECKED: [Case; 9] = [
+pub(super) const CHECKED: [Case; 10] = [
     case("rb", MIB, Strategy::DiskDirected),
     case("rc", 8, Strategy::DiskDirected),
     case("wc", 8 * KIB, Strategy::DiskDirected),
@@ -97,6 +103,7 @@ pub(super) const CHECKED: [Case; 9] = [
     small("wc", 400, Strategy::DiskDirected),
     small("rc", 200, Strategy::TwoPhase),
     independent("rb", 1000),
+    independent_quarters("rb"),
 ];
 
 const RANKS: u32 = 4;

@@ -42,9 +42,9 @@ pub(super) fn write(
     let Loads { copies, wakes, rest } = loads;
     let _ = writeln!(
         text,
-        "# Costs are as measured, times a load that was fitted: {copies} for copies between \
-         processes\n# and the disks' threads, {wakes} for threads that wake one another, {rest} \
-         for other work."
+        "# Costs are as measured, times a load that was fitted: {copies} for bytes and \
+         pieces\n# and the disks' threads, {wakes} for threads that wake one another, {rest} for \
+         other work."
     );
     let _ = writeln!(text, "machine = \"this-machine\"");
     let _ = writeln!(text, "disk = {name:?}");

@@ -1,8 +1,10 @@
 //! Messages between ranks over sockets, and the loop in which a rank waits.
 //!
 //! A rank sends and receives only while it waits, as processes of an MPI library without a progress
-//! thread do. Data of messages is zeros, and is thrown away.
+//! thread do. Data of messages is zeros, and is thrown away. A rank that waits for messages looks
+//! for them all the time, if its program's library does; one that waits for a file sleeps.
 
+use super::bell::Bell;
 use interface::{ExitCode, UserError};
 use program::{Manner, Stream};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -10,15 +12,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::io::{ErrorKind, IoSlice, Read, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 /// Bytes of a frame before its data: communicator, manner, tag and bytes of data.
 const FRAME_BYTES: usize = 24;
@@ -26,8 +27,11 @@ const FRAME_BYTES: usize = 24;
 /// Bytes of data that are written or read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Time that a rank looks for messages before it sleeps, in turns of its loop.
+/// Turns of its loop for which a rank looks for messages that it waits for, before it sleeps.
 const TURNS_AWAKE: u32 = 50;
+
+/// Turns after which a rank that does not sleep looks at the clock.
+const TURNS_OF_POLLING: u32 = 1 << 14;
 
 /// Connections of a rank to all others.
 pub(super) struct Messages {
@@ -38,6 +42,19 @@ pub(super) struct Messages {
     bell: Arc<Bell>,
     /// Longest time without any event.
     patience: Cell<Duration>,
+    /// True if a rank that waits for messages does not sleep.
+    polls: Cell<bool>,
+    /// Waits for messages under way.
+    awaited: Cell<u32>,
+}
+
+/// A wait for messages, until it is dropped.
+pub(super) struct Awaited<'a>(&'a Cell<u32>);
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.0.update(|waits| waits - 1);
+    }
 }
 
 /// Longest time until all ranks are connected.
@@ -80,21 +97,6 @@ struct Line {
     waiting: BTreeMap<u64, Waker>,
 }
 
-/// Wakes the rank's loop, from any thread.
-struct Bell {
-    event: OwnedFd,
-    has_rung: AtomicBool,
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        if !self.has_rung.swap(true, Ordering::AcqRel) {
-            // Only a full counter refuses, and then the loop is awake.
-            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
-        }
-    }
-}
-
 impl Messages {
     /// No connections: the rank exchanges messages with itself only.
     ///
@@ -105,7 +107,8 @@ impl Messages {
         let event = event.map_err(|error| lost(own, &error.into()))?;
         let bell = Arc::new(Bell { event, has_rung: AtomicBool::new(false) });
         let (state, patience) = (RefCell::default(), Cell::new(CONNECT_PATIENCE));
-        Ok(Self { own, listener: None, state, bell, patience })
+        let (polls, awaited) = (Cell::new(false), Cell::new(0));
+        Ok(Self { own, listener: None, state, bell, patience, polls, awaited })
     }
 
     /// Listens for the other ranks.
@@ -122,6 +125,17 @@ impl Messages {
     /// Makes waiting end with an error when nothing has happened for so long.
     pub(super) fn set_patience(&self, patience: Duration) {
         self.patience.set(patience);
+    }
+
+    /// Has the rank look for messages all the time that it waits for them.
+    pub(super) fn set_polling(&self, polls: bool) {
+        self.polls.set(polls);
+    }
+
+    /// Begins a wait for messages.
+    pub(super) fn awaited(&self) -> Awaited<'_> {
+        self.awaited.update(|waits| waits + 1);
+        Awaited(&self.awaited)
     }
 
     /// Connects to all other ranks of `ranks`, which listen.
@@ -241,7 +255,7 @@ impl Messages {
         let waker = Waker::from(Arc::clone(&self.bell));
         let mut context = Context::from_waker(&waker);
         let mut future = pin!(future);
-        let mut turns = 0;
+        let (mut turns, mut since) = (0, None);
         loop {
             self.bell.has_rung.store(false, Ordering::Release);
             if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
@@ -250,14 +264,20 @@ impl Messages {
             loop {
                 let has_moved = self.move_messages();
                 if has_moved || self.bell.has_rung.load(Ordering::Acquire) {
-                    turns = 0;
+                    (turns, since) = (0, None);
                     break;
                 }
                 turns += 1;
-                if turns < TURNS_AWAKE {
-                    std::thread::yield_now();
-                } else {
-                    self.sleep().map_err(|error| lost(self.own, &error))?;
+                match (self.awaited.get() > 0, self.polls.get()) {
+                    (true, true) if turns < TURNS_OF_POLLING => {}
+                    (true, true) => {
+                        turns = 0;
+                        if since.get_or_insert_with(Instant::now).elapsed() > self.patience.get() {
+                            return Err(lost(self.own, &self.waited_long()));
+                        }
+                    }
+                    (true, false) if turns < TURNS_AWAKE => std::thread::yield_now(),
+                    _ => self.sleep().map_err(|error| lost(self.own, &error))?,
                 }
             }
         }
@@ -284,6 +304,12 @@ impl Messages {
         moved
     }
 
+    fn waited_long(&self) -> std::io::Error {
+        let waited = self.patience.get().as_secs();
+        let cause = format!("nothing has happened for {waited} s: ranks wait for one another");
+        std::io::Error::other(cause)
+    }
+
     /// Waits until a socket is ready or the bell rings.
     fn sleep(&self) -> std::io::Result<()> {
         let state = self.state.borrow();
@@ -293,12 +319,7 @@ impl Messages {
             waits.push(PollFd::new(&peer.socket, PollFlags::IN | writes));
         }
         match poll(&mut waits, Some(&timeout(self.patience.get()))) {
-            Ok(0) => {
-                let waited = self.patience.get().as_secs();
-                let cause =
-                    format!("nothing has happened for {waited} s: ranks wait for one another");
-                return Err(std::io::Error::other(cause));
-            }
+            Ok(0) => return Err(self.waited_long()),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -507,6 +528,22 @@ mod tests {
             })
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    #[test]
+    fn a_wait_without_a_message_ends_after_a_while() {
+        for polls in [true, false] {
+            let messages = Rc::new(Messages::alone(0).unwrap());
+            messages.set_polling(polls);
+            messages.set_patience(Duration::from_millis(50));
+            let waiting = async {
+                let _awaited = messages.awaited();
+                messages.receive(0, STREAM).await
+            };
+            let error = messages.block_on(waiting).unwrap_err();
+            assert!(error.to_string().contains("ranks wait for one another"), "{error}");
+            assert_eq!(messages.awaited.get(), 0);
+        }
     }
 
     #[test]

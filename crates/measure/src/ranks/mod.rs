@@ -7,6 +7,7 @@
 //! - A process whose standard input ends leaves its group; in the middle of an order it ends at
 //!   once, for its parent was killed.
 
+mod bell;
 mod case;
 mod checks;
 mod children;

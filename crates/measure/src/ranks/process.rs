@@ -4,10 +4,10 @@
 use super::case::{CaseSpec, FileLife};
 use super::checks::{Checks, Results};
 use super::messages::Messages;
-use super::rank::{NewFiles, RealRank};
+use super::rank::{LateConnection, NewFiles, RealRank};
 use super::spec::{Answer, CaseOrder, Order, RankSpec, Work};
 use crate::orders::ChildSide;
-use client::{CollectiveOptions, Connection, ConnectionOptions, Group, Instance};
+use client::{CollectiveOptions, ConnectionOptions, Group, Instance};
 use interface::UserError;
 use policy::DiskOrder;
 use program::Program;
@@ -44,7 +44,7 @@ pub fn run_rank() -> Result<(), UserError> {
 
 /// Carries out orders until there are no more.
 fn work(
-    connected: Result<(RankSpec, Connection), UserError>,
+    connected: Result<(RankSpec, LateConnection), UserError>,
     lines: &Receiver<String>,
     unanswered: &AtomicU32,
 ) -> Result<(), UserError> {
@@ -88,15 +88,18 @@ fn listen(unanswered: Arc<AtomicU32>) -> Receiver<String> {
 /// for one another for ever.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// Connects to the instance.
-fn connect(spec: RankSpec) -> Result<(RankSpec, Connection), UserError> {
+/// Connects to the instance, unless the program of a trace does so when it opens a file.
+fn connect(spec: RankSpec) -> Result<(RankSpec, LateConnection), UserError> {
     let mut options = ConnectionOptions::from_environment()?;
     if let Work::Cases { host, .. } = &spec.work {
         // Transfers use memory of the rank.
         options.pool_bytes = MIB;
         options.peer_host = host.clone();
     }
-    let connection = Connection::open_with(&Instance::at(&spec.instance), options)?;
+    let connection = LateConnection::new(Instance::at(&spec.instance), options);
+    if matches!(spec.work, Work::Cases { .. }) {
+        connection.get()?;
+    }
     Ok((spec, connection))
 }
 
@@ -115,7 +118,7 @@ enum Programs {
 }
 
 impl Process {
-    fn start((spec, connection): (RankSpec, Connection)) -> Result<Self, UserError> {
+    fn start((spec, connection): (RankSpec, LateConnection)) -> Result<Self, UserError> {
         let RankSpec { rank: number, block_bytes, work, .. } = spec;
         let mut options = CollectiveOptions::default();
         let mut memories = Vec::new();
@@ -126,10 +129,11 @@ impl Process {
                     UserError::usage("cannot replay the trace", cause, help)
                 })?;
                 options.outstanding_per_disk = outstanding_per_disk;
-                let mut program = Program::new(Trace::open(&trace)?.ranks)?;
+                let mut program = Program::of_trace(Trace::open(&trace)?)?;
                 let messages = Messages::listen(&sockets, number)?;
                 // Another rank may compute for so long before it answers.
                 messages.set_patience(IDLE_MAX + Duration::from_nanos(program.longest_ns()) * 2);
+                messages.set_polling(program.ranks_poll());
                 let largest = program.memory_bytes(number);
                 memories.push(vec![0x5a; usize::try_from(largest).unwrap_or(usize::MAX)]);
                 program.keep_only(number);
@@ -141,7 +145,7 @@ impl Process {
             }
         };
         let rank = RealRank {
-            connection,
+            connection: Rc::new(connection),
             messages: Rc::new(messages),
             options,
             names: BTreeMap::new(),
@@ -162,13 +166,16 @@ impl Process {
                 messages.connect(program.ranks()).map(|()| Answer::Ready)
             }
             (Order::Run { names, run }, Programs::Replay(program)) => {
-                let rank = RealRank { names, run, ..self.rank.clone() };
+                // Each run connects, as the program did.
+                let connection = Rc::new(self.rank.connection.anew());
+                let rank = RealRank { names, run, connection, ..self.rank.clone() };
                 messages.block_on(program.run_rank(self.number, &rank))?.map(Answer::Ended)
             }
             (Order::Measure(order), Programs::Bench { name, clients, group }) => {
                 let joined = match group {
                     Some(group) => Ok(&*group),
-                    None => Group::form(&self.rank.connection, name, self.number, *clients)
+                    None => (self.rank.connection.get())
+                        .and_then(|connection| Group::form(connection, name, self.number, *clients))
                         .map(|formed| &*group.insert(formed)),
                 };
                 let measured = joined.and_then(|group| {

@@ -2,14 +2,14 @@
 
 use super::checks::Checks;
 use super::messages::Messages;
-use client::{CollectiveOptions, Connection, File, Group};
+use client::{CollectiveOptions, Connection, ConnectionOptions, File, Group, Instance};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use interface::{ErrorKind, ExitCode, UserError};
 use policy::{Buffering, Direction, OwnPart};
 use program::{Meeting, OpenedFile, Rank, Stream, Transfer, meet};
 use rustix::time::{ClockId, clock_gettime};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time;
@@ -23,7 +23,7 @@ const SHORT_COMPUTATION: Duration = Duration::from_us(5);
 /// The machine of one rank. A process has one for all programs, and changes a clone of it for each.
 #[derive(Clone)]
 pub(super) struct RealRank {
-    pub(super) connection: Connection,
+    pub(super) connection: Rc<LateConnection>,
     pub(super) messages: Rc<Messages>,
     pub(super) options: CollectiveOptions,
     /// Names of the files of this run, by those that the program gave.
@@ -38,6 +38,39 @@ pub(super) struct RealRank {
     /// Measurement of the transfers, where the ranks are those of a bench. Its group is that of the
     /// file, and the ranks meet by it.
     pub(super) checks: Option<Rc<Checks>>,
+}
+
+/// Connection to the instance, which a program makes with its first call of a file.
+pub(super) struct LateConnection {
+    instance: Instance,
+    options: ConnectionOptions,
+    made: OnceCell<Connection>,
+}
+
+impl LateConnection {
+    /// Makes none yet.
+    pub(super) fn new(instance: Instance, options: ConnectionOptions) -> Self {
+        Self { instance, options, made: OnceCell::new() }
+    }
+
+    /// Returns a connection to the same instance that is not made yet.
+    pub(super) fn anew(&self) -> Self {
+        Self::new(self.instance.clone(), self.options.clone())
+    }
+
+    /// Returns the connection, which is made if there is none.
+    ///
+    /// # Errors
+    /// Fails when a server cannot be reached.
+    pub(super) fn get(&self) -> Result<&Connection, UserError> {
+        match self.made.get() {
+            Some(made) => Ok(made),
+            None => {
+                let made = Connection::open_with(&self.instance, self.options.clone())?;
+                Ok(self.made.get_or_init(|| made))
+            }
+        }
+    }
 }
 
 /// Files that the program makes.
@@ -73,10 +106,10 @@ impl RealRank {
     }
 
     fn open_here(&self, file: &OpenedFile) -> Result<File, UserError> {
-        let name = self.name(&file.name)?;
+        let (name, connection) = (self.name(&file.name)?, self.connection.get()?);
         let is_maker = file.place == 0 && file.creates;
         let create =
-            |bytes| self.connection.create(&name, bytes, self.block_bytes, Buffering::default());
+            |bytes| connection.create(&name, bytes, self.block_bytes, Buffering::default());
         match self.new_files {
             NewFiles::OfBytes(bytes) if is_maker => return create(bytes),
             NewFiles::Empty if is_maker => match create(0) {
@@ -85,7 +118,7 @@ impl RealRank {
             },
             _ => {}
         }
-        let opened = self.connection.open_file(&name)?;
+        let opened = connection.open_file(&name)?;
         // Before the others open it, so that all see it empty.
         let is_emptied = self.new_files == NewFiles::Empty && file.is_fresh;
         if file.place == 0 && is_emptied && opened.size()? > 0 {
@@ -164,6 +197,11 @@ impl Rank for RealRank {
         self.messages.receive(from, stream).boxed_local()
     }
 
+    async fn wait_for_messages<T>(&self, messages: impl Future<Output = T>) -> T {
+        let _awaited = self.messages.awaited();
+        messages.await
+    }
+
     fn meet_all(&self, meeting: Meeting) -> Option<Self::Call> {
         let checks = Rc::clone(self.checks.as_ref()?);
         Some(async move { checks.meet_all(meeting) }.boxed_local())
@@ -174,6 +212,7 @@ impl Rank for RealRank {
         if let Some((file, group)) = self.checks.as_ref().and_then(|checks| checks.opened()) {
             return Ok(RealFile { opened, file, group });
         }
+        self.connection.get()?;
         // As the interposer of MPI does: a communicator of its own, rank 0 first, and a group.
         self.meet(&opened, Collective::AllReduce, 8).await?;
         let first = match opened.place {
@@ -193,7 +232,8 @@ impl Rank for RealRank {
             }
             None => {
                 let name = format!("{}-{}", self.run, opened.number);
-                Group::form(&self.connection, &name, opened.place, opened.members.len() as u32)?
+                let members = opened.members.len() as u32;
+                Group::form(self.connection.get()?, &name, opened.place, members)?
             }
         };
         Ok(RealFile { opened, file, group })
@@ -273,7 +313,7 @@ impl Rank for RealRank {
     }
 
     async fn delete(&self, name: &str) -> Result<(), UserError> {
-        match self.connection.remove(&self.name(name)?) {
+        match self.connection.get()?.remove(&self.name(name)?) {
             Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
             other => other,
         }

@@ -26,7 +26,7 @@ pub fn replay(
 ) -> Result<ReplayReport, UserError> {
     let trace = Trace::open(&plan.trace)?;
     trace.check()?;
-    let program = Program::new(trace.ranks)?;
+    let program = Program::of_trace(trace)?;
     let made = Undo::made(
         || tempfile::Builder::new().prefix("unisono-replay-").tempdir(),
         |sockets| Cleanup::Remove(sockets.path().to_owned()),

@@ -153,7 +153,7 @@ pub(super) static PARAMETERS: [Key; 11] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 27] = [
+pub(super) static COSTS: [Key; 34] = [
     parameter(
         "shared-cores",
         Kind::Number { least: 0, most: 4096, unit: "" },
@@ -366,6 +366,14 @@ pub(super) static COSTS: [Key; 27] = [
         field!(base.machine.call),
     ),
     parameter(
+        "connect-ns",
+        Kind::Number { least: 0, most: 1_000_000_000, unit: " of nanoseconds" },
+        "Processor time of a client to connect to the servers, however many, with its program's \
+         first call of a file (`unisono what-if`).",
+        "Programs of the papers are connected when they begin.",
+        field!(base.machine.connect),
+    ),
+    parameter(
         "client-read-ns",
         COST,
         "Processor time of a client for a read request (caching).",
@@ -431,6 +439,49 @@ pub(super) static COSTS: [Key; 27] = [
         "Processor time of a client for a collective call as a whole.",
         "A round number without influence on the results.",
         field!(base.machine.costs.collective),
+    ),
+    parameter(
+        "gather-ns",
+        COST,
+        "Processor time of a client for a small write that it gathers.",
+        "Clients of the papers do not gather.",
+        field!(base.machine.costs.gather.once),
+    ),
+    parameter(
+        "gather-ps-per-byte",
+        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        "Processor time of a client for each byte that it gathers.",
+        "As above.",
+        field!(base.machine.costs.gather.ps_per_byte),
+    ),
+    parameter(
+        "kept-read-ns",
+        COST,
+        "Processor time of a client for a small read from a page that it keeps.",
+        "Clients of the papers keep no pages.",
+        field!(base.machine.costs.kept_read.once),
+    ),
+    parameter(
+        "kept-read-ps-per-byte",
+        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        "Processor time of a client for each byte of such a read.",
+        "As above.",
+        field!(base.machine.costs.kept_read.ps_per_byte),
+    ),
+    parameter(
+        "gathered-write-ns",
+        COST,
+        "Processor time of a server for each gathered write, beyond its message.",
+        "Clients of the papers do not gather.",
+        field!(base.machine.costs.gathered_write.once),
+    ),
+    parameter(
+        "gathered-write-ps-per-byte",
+        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        "Processor time of a server for each byte of gathered writes, beyond the message and the \
+         copy to the cache.",
+        "As above.",
+        field!(base.machine.costs.gathered_write.ps_per_byte),
     ),
 ];
 

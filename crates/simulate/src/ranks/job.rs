@@ -11,8 +11,9 @@ use filesystem::{
 use futures_util::FutureExt;
 use policy::{Access, Direction, DiskOrder, OwnPart};
 use program::{OpenedFile, Program, Rank, Stream, Transfer, meet};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use trace::{Collective, Operation};
@@ -47,6 +48,10 @@ pub(crate) struct JobRank<P: Kind> {
     pub(crate) client: Client<SimulatedWorld<P>>,
     pool: BufferPool<SimulatedWorld<P>>,
     scenario: Rc<Scenario>,
+    /// True once the program has used a file: a library connects then.
+    is_connected: Cell<bool>,
+    /// True if the rank uses a processor while it waits for messages.
+    polls: bool,
     /// Names of files in the simulation, by those that the program gave.
     names: Rc<BTreeMap<String, String>>,
 }
@@ -71,6 +76,7 @@ impl<P: Kind> JobRank<P> {
         let (scenario, names) = (Rc::new(scenario.clone()), Rc::new(program.names("file")));
         let (servers, mailboxes) = (stage.server_addresses(), Mailboxes::of(program.ranks()));
         let (engine, program) = (stage.engine.clone(), Arc::clone(program));
+        let ranks_poll = program.ranks_poll();
         let worlds = (0..program.ranks()).map(|number| stage.rank_world(number));
         let worlds: Vec<SimulatedWorld<P>> = worlds.collect();
         async move {
@@ -84,6 +90,8 @@ impl<P: Kind> JobRank<P> {
                     pool: BufferPool::new(&client, POOL_BYTES).await?,
                     client,
                     scenario: Rc::clone(&scenario),
+                    is_connected: Cell::new(false),
+                    polls: ranks_poll,
                     names: Rc::clone(&names),
                 });
             }
@@ -107,6 +115,13 @@ impl<P: Kind> JobRank<P> {
             }
         }
         Ok(())
+    }
+
+    /// Takes the time of connecting to the servers, once.
+    async fn connect(&self) {
+        if !self.is_connected.replace(true) {
+            self.node.world.compute(self.scenario.machine.connect).await;
+        }
     }
 
     /// Opens the file, and makes it if it is to be made.
@@ -315,7 +330,13 @@ impl<P: Kind> Rank for JobRank<P> {
         self.node.receive(from, stream)
     }
 
+    async fn wait_for_messages<T>(&self, messages: impl Future<Output = T>) -> T {
+        let _polling = self.polls.then(|| self.node.world.poll_as_program());
+        messages.await
+    }
+
     async fn open(&self, opened: OpenedFile) -> Result<JobFile<P>, Fault> {
+        self.connect().await;
         // As the interposer of MPI does: a communicator of its own, rank 0 first, and a group.
         meet(self, &opened, Collective::AllReduce, 8).await?;
         let first = match opened.place {
@@ -414,6 +435,7 @@ impl<P: Kind> Rank for JobRank<P> {
     }
 
     async fn delete(&self, name: &str) -> Result<(), Fault> {
+        self.connect().await;
         delete(&self.client, self.name(name)).await
     }
 

@@ -168,7 +168,7 @@ fn operation(
             Operation::Wait { requests: requests.collect() }
         }
         5 => Operation::Collective {
-            kind: Collective::ALL[random.usize(0..10)],
+            kind: Collective::ALL[random.usize(0..Collective::ALL.len())],
             communicator,
             root: random.u32(0..RANKS),
             bytes: bytes & 0xff,

@@ -217,7 +217,10 @@ impl<P: Kind> Machine<P> {
     /// flights.
     pub(super) fn keep(&self, node: &Node<P>, peer: PeerId, message: Message<P>) -> Kept {
         let to = node.links.borrow().get(peer.0 as usize).copied().unwrap_or(ConnectionEnd::ENDED);
-        let (header_bytes, bytes) = (message.header.len(), message_bytes(&message));
+        // On one host the receiver maps what it is lent.
+        let is_mapped = message.loan.is_some() && self.costs.direct.is_some();
+        let (header_bytes, all_bytes) = (message.header.len(), message_bytes(&message));
+        let bytes = if is_mapped { ENVELOPE_BYTES + header_bytes as u64 } else { all_bytes };
         let has_place = message.place.is_some();
         let bound = Bound { to, bytes };
         let place = self.flights.borrow_mut().insert(bound, Parcel::Message(message));

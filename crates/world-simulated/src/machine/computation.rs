@@ -1,5 +1,5 @@
 //! Computations of a node's own program, which its messages and transfers interrupt, and which
-//! share the cores of its host with other nodes.
+//! share the cores of its host with other nodes, and waits that use a core.
 
 use super::node::Node;
 use crate::engine::{Engine, Sleep};
@@ -64,5 +64,25 @@ impl<P: Kind> Drop for Computing<P> {
         if let Some((member, id)) = self.begun.take() {
             member.end(&self.engine, id);
         }
+    }
+}
+
+/// Use of a core by a node that waits, until this is dropped.
+pub struct Polling {
+    engine: Engine,
+    member: HostMember,
+}
+
+impl Polling {
+    pub(super) fn new<P: Kind>(engine: Engine, node: &Node<P>) -> Self {
+        let member = node.host_member();
+        member.begin_polling(engine.now());
+        Self { engine, member }
+    }
+}
+
+impl Drop for Polling {
+    fn drop(&mut self) {
+        self.member.end_polling(&self.engine);
     }
 }

@@ -1,7 +1,7 @@
 //! The world of one node: the view that its program has of the machine.
 
 use super::assembly::Machine;
-use super::computation::Computing;
+use super::computation::{Computing, Polling};
 use super::connection::{ConnectionEnd, check_header, departed};
 use super::flights::Kept;
 use super::message_costs::PutCopier;
@@ -56,6 +56,11 @@ impl<P: Kind> SimulatedWorld<P> {
     pub fn compute_as_program(&self, cost: Duration) -> impl Future<Output = ()> + 'static {
         let length = self.node.length_of(cost);
         Computing::new(self.machine.engine.clone(), Rc::clone(&self.node), length)
+    }
+
+    /// Uses a core of the node's host until the result is dropped, for a program that polls.
+    pub fn poll_as_program(&self) -> Polling {
+        Polling::new(self.machine.engine.clone(), &self.node)
     }
 
     /// Sends a message of `bytes` bytes to node `to` for the program of this node: occupies the

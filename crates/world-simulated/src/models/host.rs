@@ -13,7 +13,8 @@
 //!   length is stretched by the load at that instant. It is short.
 //! - A *computation* is long. Its progress follows the load exactly, and urgent work of its node
 //!   interrupts it.
-//! - A node is runnable while it has work of either kind.
+//! - A node that *polls* waits for something, and uses a core meanwhile.
+//! - A node is runnable while it has work of either kind, or polls.
 //! - Computations of one node run one after the other.
 
 use std::collections::VecDeque;
@@ -46,6 +47,8 @@ struct Member {
     urgent_until: Option<Instant>,
     /// Computations; the first one runs.
     computations: VecDeque<Computation>,
+    /// Waits in which it polls.
+    polls: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +64,7 @@ impl Member {
     }
 
     fn is_runnable(&self, now: Instant) -> bool {
-        self.is_urgent(now) || !self.computations.is_empty()
+        self.is_urgent(now) || !self.computations.is_empty() || self.polls > 0
     }
 }
 
@@ -110,6 +113,18 @@ impl Host {
     pub fn cancel(&mut self, member: usize, now: Instant, id: ComputationId) {
         self.advance(now);
         self.members[member].computations.retain(|computation| computation.id != id);
+    }
+
+    /// Begins a wait of a node in which it polls.
+    pub fn begin_polling(&mut self, member: usize, now: Instant) {
+        self.advance(now);
+        self.members[member].polls += 1;
+    }
+
+    /// Ends such a wait.
+    pub fn end_polling(&mut self, member: usize, now: Instant) {
+        self.advance(now);
+        self.members[member].polls -= 1;
     }
 
     /// Returns the end of a computation if no further work comes; nothing if it has ended.
@@ -233,6 +248,18 @@ mod tests {
         assert_eq!(host.stretch(3, at(10), ms(6)), ms(12));
         // A node that computes is runnable already.
         assert_eq!(host.stretch(2, at(10), ms(6)), ms(9));
+    }
+
+    #[test]
+    fn a_node_that_polls_uses_a_core() {
+        let mut host = Host::new(1, 2);
+        let id = host.begin(0, at(0), ms(100));
+        host.begin_polling(1, at(10));
+        assert_eq!(host.end_of(0, at(10), id), Some(at(190)));
+        // Urgent work of a node that polls comes instead of that.
+        assert_eq!(host.stretch(1, at(10), ms(5)), ms(10));
+        host.end_polling(1, at(50));
+        assert_eq!(host.end_of(0, at(50), id), Some(at(120)));
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl WhatIf {
         let trace = Trace::open(&path)?;
         trace.check()?;
         let Some(recorded) = trace.header().instance.clone() else { return Ok(None) };
-        let program = Arc::new(Program::new(trace.ranks)?);
+        let program = Arc::new(Program::of_trace(trace)?);
         if program.events() > EVENTS_MAX {
             return Ok(None);
         }

@@ -90,7 +90,7 @@ pub(crate) fn run(
     let picture = arguments.plot.as_deref().map(OutputFile::create).transpose()?;
     let timeline = arguments.timeline.as_deref().map(OutputFile::create).transpose()?;
     let recorded_seconds = recorded_seconds(&trace.ranks);
-    let program = Program::new(trace.ranks)?.with_compute_speed(arguments.compute_speed)?;
+    let program = Program::of_trace(trace)?.with_compute_speed(arguments.compute_speed)?;
     let program = Arc::new(match arguments.warm_files {
         true => program.with_warm_files(),
         false => program,

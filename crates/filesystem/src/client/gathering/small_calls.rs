@@ -44,11 +44,6 @@ impl<W: World> SmallCalls<W> {
         self.store.world.memory(length).freeze()
     }
 
-    /// Occupies the processor for a copy of a range.
-    async fn copied(&self, range: ByteRange) {
-        self.store.world.compute(self.client.costs().copy(range.length())).await;
-    }
-
     /// True if nothing waits to be sent.
     pub fn is_quiet(&self) -> bool {
         self.store.pending.borrow().activity().oldest.is_none()
@@ -66,7 +61,8 @@ impl<W: World> SmallCalls<W> {
         loop {
             let added = self.store.add(range, payload);
             if matches!(added, Added::Gathered | Added::HalfFull) {
-                self.copied(range).await;
+                let cost = self.client.costs().gather.of(1, range.length());
+                self.store.world.compute(cost).await;
             }
             match added {
                 Added::Gathered => return Ok(true),
@@ -119,7 +115,8 @@ impl<W: World> SmallCalls<W> {
             );
             let block = match kept {
                 Kept::Read => {
-                    self.copied(range).await;
+                    let cost = self.client.costs().kept_read.of(1, range.length());
+                    self.store.world.compute(cost).await;
                     return Ok(Some(memory.freeze()));
                 }
                 Kept::Missing => return Ok(None),

@@ -234,7 +234,8 @@ impl<W: World> Server<W> {
             let start = block * file.stripe.block_bytes;
             let bytes = file.block_length(block);
             let data = gathered_data(self.world(), parts, body, bytes);
-            self.world().compute(costs.cache_write + costs.copy(data.length())).await;
+            let written = costs.gathered_write.of(parts.len() as u64, data.length());
+            self.world().compute(costs.cache_write + costs.copy(data.length()) + written).await;
             self.cache().write(file, block, &runs_of(start, parts), data).await?;
         }
         Ok(())

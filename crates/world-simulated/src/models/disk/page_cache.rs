@@ -9,7 +9,8 @@
 //! them than for one (`shared_bytes_per_second`).
 //!
 //! The model omits write-back in the background, read-ahead, and reordering by the medium. Pages
-//! leave the cache in the order in which they came.
+//! leave the cache in the order in which they came. 64 KiB enter and leave the cache together: the
+//! first write of a part of them pays for its own bytes only, and later ones for none.
 
 use super::disk_model::{Command, DiskModel, SectorsOutOfRange, Step};
 use super::layout::DiskShape;
@@ -32,6 +33,7 @@ pub const DISK: DiskDeclaration = DiskDeclaration {
         CALL,
         READ_RATE,
         WRITE_RATE,
+        NEW_RATE,
         CACHE_BYTES,
         DIRTY_BYTES,
         MEDIUM_RATE,
@@ -68,6 +70,15 @@ const WRITE_RATE: Parameter = Parameter {
     name: "write_bytes_per_second",
     default: PageCacheSpec::DEFAULT.write_bytes_per_second,
     meaning: "Rate at which a core copies into the cache.",
+    ..RATE
+};
+
+const NEW_RATE: Parameter = Parameter {
+    name: "new_bytes_per_second",
+    least: 0,
+    default: PageCacheSpec::DEFAULT.new_bytes_per_second,
+    meaning: "Rate at which a core adds pages to the cache for bytes that are written and are not \
+              there, besides the copy. 0: at no cost.",
     ..RATE
 };
 
@@ -140,6 +151,8 @@ pub struct PageCacheSpec {
     pub read_bytes_per_second: u64,
     /// Rate of copies into the cache.
     pub write_bytes_per_second: u64,
+    /// Rate of adding pages to the cache for written bytes; 0 for no cost.
+    pub new_bytes_per_second: u64,
     /// Bytes of the cache.
     pub cache_bytes: u64,
     /// Dirty bytes above which writers wait for the medium.
@@ -173,6 +186,7 @@ impl PageCacheSpec {
         call: Duration::from_us(2),
         read_bytes_per_second: 6_000_000_000,
         write_bytes_per_second: 3_000_000_000,
+        new_bytes_per_second: 0,
         cache_bytes: 8 << 30,
         dirty_bytes: 2 << 30,
         medium_bytes_per_second: 2_000_000_000,
@@ -189,6 +203,7 @@ impl PageCacheSpec {
             call: values.time(&CALL),
             read_bytes_per_second: values.get(&READ_RATE),
             write_bytes_per_second: values.get(&WRITE_RATE),
+            new_bytes_per_second: values.get(&NEW_RATE),
             cache_bytes: values.get(&CACHE_BYTES),
             dirty_bytes: values.get(&DIRTY_BYTES),
             medium_bytes_per_second: values.get(&MEDIUM_RATE),
@@ -269,14 +284,19 @@ impl PageCache {
 
     /// Writes. Returns the processor time.
     fn write(&mut self, now: Instant, bytes: Range) -> Duration {
-        self.cache(&bytes);
+        let new = self.cache(&bytes);
         self.dirty_bytes += bytes.length();
         let excess = self.dirty_bytes.saturating_sub(self.spec.dirty_bytes);
         if excess > 0 {
             self.dirty_bytes -= excess;
             self.call_until = self.on_medium(now, excess);
         }
-        self.spec.call + Duration::of_transfer(bytes.length(), self.spec.write_bytes_per_second)
+        let adding = match self.spec.new_bytes_per_second {
+            0 => Duration::ZERO,
+            rate => Duration::of_transfer(new, rate),
+        };
+        let copy = Duration::of_transfer(bytes.length(), self.spec.write_bytes_per_second);
+        self.spec.call + copy + adding
     }
 
     /// Puts bytes into the cache. Returns how many were not there.
@@ -407,6 +427,17 @@ mod tests {
         // 4 MiB of other bytes displace it.
         call(&mut disk, 10_000, true, 1024..5120);
         assert!(call(&mut disk, 100_000, true, 0..64) > 100_700);
+    }
+
+    #[test]
+    fn pages_are_added_at_a_cost_once() {
+        let mut disk = PageCache::new(PageCacheSpec { new_bytes_per_second: 250_000_000, ..SPEC });
+        // One call, 64 KiB at 500 MB/s, and at 250 MB/s for the pages.
+        assert_eq!(call(&mut disk, 0, false, 0..64), 1 + 131 + 262);
+        assert_eq!(call(&mut disk, 1_000, false, 0..64) - 1_000, 132);
+        // Bytes that came from the medium have pages.
+        call(&mut disk, 2_000, true, 64..128);
+        assert_eq!(call(&mut disk, 10_000, false, 64..128) - 10_000, 132);
     }
 
     #[test]
