@@ -39,8 +39,10 @@ fn show(calibration: &Calibration) -> Result<(), UserError> {
     for Measured { key, value, source } in parameters.machine.iter().chain(&parameters.disk) {
         present::line(&format!("{key:<24} {value:>14}  {source}"))?;
     }
-    let Loads { copies, wakes, rest } = calibration.loads;
-    for (name, load) in [("copies", copies), ("wakes", wakes), ("other work", rest)] {
+    let Loads { copies, wakes, alone, rest } = calibration.loads;
+    let loads =
+        [("copies", copies), ("wakes", wakes), ("small calls", alone), ("other work", rest)];
+    for (name, load) in loads {
         let name = format!("load of {name}");
         present::line(&format!(
             "{name:<24} {load:>14}  factor of costs, fitted to seven programs"

@@ -1,10 +1,10 @@
-//! The three numbers of a calibration that are fitted.
+//! The four numbers of a calibration that are fitted.
 //!
 //! One rank and one server at a time, as in the [operations](super::anchors), leave caches and
 //! memory to each other. Several ranks and servers at the same time evict each other's lines, wait
 //! for the same memory and switch between threads, so that their work takes longer: by one factor
 //! for what costs time for each byte or piece, by another one for threads that wake one another,
-//! and by a third one for all other work.
+//! by a third one for small calls that need no message, and by a fourth one for all other work.
 
 use super::residuals::Residual;
 use interface::UserError;
@@ -17,12 +17,14 @@ pub struct Loads {
     pub copies: f64,
     /// Of idle nodes that wake, and of calls, whose thread hands over to another one.
     pub wakes: f64,
+    /// Of small calls that need no message.
+    pub alone: f64,
     /// Of all other work of processors.
     pub rest: f64,
 }
 
 /// Number of factors.
-const FACTORS: usize = 3;
+const FACTORS: usize = 4;
 
 /// Steps of the fit; each one of them is nearly exact, unless a factor comes to its bound.
 const STEPS: usize = 8;
@@ -45,12 +47,13 @@ const DAMPED_MORE: f64 = 5.0;
 const DAMPING_MAX: f64 = 100.0;
 
 impl Loads {
-    const NONE: Self = Self { copies: 1.0, wakes: 1.0, rest: 1.0 };
+    const NONE: Self = Self { copies: 1.0, wakes: 1.0, alone: 1.0, rest: 1.0 };
 
     /// Returns the factors after `map`.
     fn map(self, mut map: impl FnMut(usize, f64) -> f64) -> Self {
-        let Self { copies, wakes, rest } = self;
-        Self { copies: map(0, copies), wakes: map(1, wakes), rest: map(2, rest) }
+        let Self { copies, wakes, alone, rest } = self;
+        let (copies, wakes) = (map(0, copies), map(1, wakes));
+        Self { copies, wakes, alone: map(2, alone), rest: map(3, rest) }
     }
 
     /// Returns the factors multiplied by the exponential function of these numbers.
@@ -60,8 +63,8 @@ impl Loads {
 
     /// True if a factor is the largest that is believed.
     fn is_largest(self, index: usize) -> bool {
-        let Self { copies, wakes, rest } = self;
-        [copies, wakes, rest][index] * CHANGE.exp() > LOAD_MAX
+        let Self { copies, wakes, alone, rest } = self;
+        [copies, wakes, alone, rest][index] * CHANGE.exp() > LOAD_MAX
     }
 
     fn rounded(self) -> Self {
@@ -196,32 +199,37 @@ mod tests {
     }
 
     /// Programs with shares of all kinds of work, and a tenth that is that of the medium.
-    fn mixed(Loads { copies, wakes, rest }: Loads) -> Vec<f64> {
+    fn mixed(Loads { copies, wakes, alone, rest }: Loads) -> Vec<f64> {
         vec![
             1.0 + 8.0 * copies + rest,
             0.2 + 0.4 * copies + 1.4 * rest,
             3.0 + 5.0 * rest + wakes,
             0.1 + 0.9 * wakes,
+            0.1 + 0.3 * rest + 0.8 * alone,
         ]
     }
 
     #[test]
     fn loads_are_found() {
-        for (copies, wakes, rest) in [(1.4, 1.4, 1.4), (0.8, 2.0, 1.5), (1.6, 1.0, 0.7)] {
-            let loads = Loads { copies, wakes, rest };
+        for (copies, wakes, alone, rest) in
+            [(1.4, 1.4, 1.4, 1.4), (0.8, 2.0, 3.0, 1.5), (1.6, 1.0, 1.0, 0.7)]
+        {
+            let loads = Loads { copies, wakes, alone, rest };
             let found = fit(&real(mixed(loads)), |loads| Ok(mixed(loads))).unwrap();
             let apart = [found.copies / copies, found.wakes / wakes, found.rest / rest];
+            assert!((found.alone / alone - 1.0).abs() < 0.02, "{found:?}");
             assert!(apart.iter().all(|ratio| (ratio - 1.0).abs() < 0.02), "{found:?}");
         }
     }
 
     #[test]
     fn loads_of_the_same_effect_stay_together() {
-        let alike = |Loads { copies, wakes, rest }: Loads| {
-            vec![copies + wakes + rest, 2.0 * (copies + wakes + rest)]
+        let alike = |Loads { copies, wakes, alone, rest }: Loads| {
+            let sum = copies + wakes + alone + rest;
+            vec![sum, 2.0 * sum]
         };
-        let found = fit(&real(vec![4.5, 9.0]), |loads| Ok(alike(loads))).unwrap();
-        for load in [found.copies, found.wakes, found.rest] {
+        let found = fit(&real(vec![6.0, 12.0]), |loads| Ok(alike(loads))).unwrap();
+        for load in [found.copies, found.wakes, found.alone, found.rest] {
             assert!((load - 1.5).abs() < 0.02, "{found:?}");
         }
         let most = fit(&real(vec![1e9, 1e9]), |loads| Ok(alike(loads))).unwrap();

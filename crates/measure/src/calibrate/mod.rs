@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use units::MIB;
 
 /// Name and version of the form of a calibration's report.
-const SCHEMA: &str = "unisono.calibration/4";
+const SCHEMA: &str = "unisono.calibration/5";
 
 /// A calibration.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ pub fn calibrate(
     let save = |parameters: &Parameters, loads: Loads| {
         write::write(&scenario, &disk, (parameters, loads), calibrated_at)
     };
-    progress("programs to which three numbers are fitted: the loads");
+    progress("programs to which four numbers are fitted: the loads");
     let fitted = carry_out(&FITTED, program, directory, RUNS)?;
     let loads = load::fit(&fitted, |loads| {
         save(&parameters.under(loads), loads)?;

@@ -32,7 +32,7 @@ pub struct Parameters {
 impl Parameters {
     /// Returns the parameters of processors whose work takes longer by these factors.
     pub(super) fn under(&self, loads: Loads) -> Self {
-        let Loads { copies, wakes, rest } = loads;
+        let Loads { copies, wakes, alone, rest } = loads;
         let scaled = |measured: &Measured| {
             let factor = match measured.key.as_str() {
                 "call_us" => copies,
@@ -41,6 +41,7 @@ impl Parameters {
                 key if key.contains("-ps") => copies,
                 "wake-ns" | "call-ns" | "collective-ns" => wakes,
                 "connect-ns" => 1.0,
+                key if ALONE.iter().any(|begin| key.starts_with(begin)) => alone,
                 key if key.ends_with("-ns") => rest,
                 _ => 1.0,
             };
@@ -55,6 +56,9 @@ impl Parameters {
         }
     }
 }
+
+/// Beginnings of the keys of small calls that need no message.
+const ALONE: [&str; 4] = ["gather-ns", "gather-ps-per-byte", "kept-read-", "gathered-write-"];
 
 /// Largest rate of a disk, in bytes a second.
 const RATE_MAX: u64 = 1_000_000_000_000;

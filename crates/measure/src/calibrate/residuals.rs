@@ -12,7 +12,7 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
-use trace::PatternProgram;
+use trace::{BtioClass, BtioMode, BtioProgram, PatternProgram, RankTrace};
 use units::{KIB, MIB};
 
 /// A program on real servers and on simulated ones.
@@ -57,12 +57,23 @@ pub(super) struct Case {
     file_bytes: u64,
     transfers: u32,
     is_independent: bool,
+    /// True for a program that writes as BTIO (simple) does, one row of points after the other.
+    is_btio: bool,
 }
 
 const fn case(pattern: &'static str, record_bytes: u64, strategy: Strategy) -> Case {
     let (servers, file_bytes, transfers) = (2, 64 * MIB, 48);
-    let is_independent = false;
-    Case { pattern, record_bytes, strategy, servers, file_bytes, transfers, is_independent }
+    let (is_independent, is_btio) = (false, false);
+    Case {
+        pattern,
+        record_bytes,
+        strategy,
+        servers,
+        file_bytes,
+        transfers,
+        is_independent,
+        is_btio,
+    }
 }
 
 /// A program that moves a file of 1 MiB so often that messages decide.
@@ -81,6 +92,15 @@ const fn independent_quarters(pattern: &'static str) -> Case {
     Case { is_independent: true, transfers: 24, ..case(pattern, MIB, Strategy::DiskDirected) }
 }
 
+/// BTIO (simple) of class W, half of its dumps: each rank makes 5,760 writes of 480 bytes.
+const BTIO: Case = Case {
+    is_independent: true,
+    is_btio: true,
+    transfers: 20,
+    file_bytes: 20 * 24 * 24 * 24 * 40,
+    ..case("btio", 480, Strategy::DiskDirected)
+};
+
 /// Programs that the loads are fitted to.
 pub(super) const FITTED: [Case; 7] = [
     case("rc", 64 * KIB, Strategy::DiskDirected),
@@ -88,12 +108,12 @@ pub(super) const FITTED: [Case; 7] = [
     case("rcc", 1024, Strategy::TwoPhase),
     case("wb", MIB, Strategy::TwoPhase),
     small("rc", 400, Strategy::DiskDirected),
-    independent("wb", 1000),
     independent_quarters("wb"),
+    BTIO,
 ];
 
 /// Programs that have no part in any parameter.
-pub(super) const CHECKED: [Case; 10] = [
+pub(super) const CHECKED: [Case; 11] = [
     case("rb", MIB, Strategy::DiskDirected),
     case("rc", 8, Strategy::DiskDirected),
     case("wc", 8 * KIB, Strategy::DiskDirected),
@@ -102,6 +122,7 @@ pub(super) const CHECKED: [Case; 10] = [
     case("wc", 8 * KIB, Strategy::TwoPhase),
     small("wc", 400, Strategy::DiskDirected),
     small("rc", 200, Strategy::TwoPhase),
+    independent("wb", 1000),
     independent("rb", 1000),
     independent_quarters("rb"),
 ];
@@ -110,9 +131,37 @@ const RANKS: u32 = 4;
 /// Runs of a program.
 pub(super) const RUNS: u32 = 7;
 
+/// A program that is made, not recorded.
+enum Made {
+    Pattern(PatternProgram),
+    Btio(BtioProgram),
+}
+
+impl Made {
+    fn write(&self, directory: &Path) -> Result<(), UserError> {
+        match self {
+            Self::Pattern(program) => program.write(directory),
+            Self::Btio(program) => program.write(directory),
+        }
+    }
+
+    fn rank_traces(&self) -> Result<Vec<RankTrace>, UserError> {
+        match self {
+            Self::Pattern(program) => program.rank_traces(),
+            Self::Btio(program) => program.rank_traces(),
+        }
+    }
+}
+
 impl Case {
-    fn program(&self) -> Result<PatternProgram, UserError> {
-        Ok(PatternProgram {
+    fn program(&self) -> Result<Made, UserError> {
+        let sync = false;
+        if self.is_btio {
+            let (class, mode) = (BtioClass::W, BtioMode::Simple);
+            let (ranks, dumps, computed_ns) = (RANKS, self.transfers, 0);
+            return Ok(Made::Btio(BtioProgram { class, mode, ranks, dumps, computed_ns, sync }));
+        }
+        Ok(Made::Pattern(PatternProgram {
             pattern: parse_pattern(self.pattern)?,
             record_bytes: self.record_bytes,
             file_bytes: self.file_bytes,
@@ -121,8 +170,8 @@ impl Case {
             repeat: self.transfers,
             computed_ns: 0,
             is_independent: self.is_independent,
-            sync: false,
-        })
+            sync,
+        }))
     }
 
     /// Carries the program out on real servers. The result has no simulated time.

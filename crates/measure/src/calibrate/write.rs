@@ -39,12 +39,12 @@ pub(super) fn write(
         "# This machine as `unisono sim calibrate` measured it: a scenario for `unisono sim` and \
          `unisono what-if`.\n",
     );
-    let Loads { copies, wakes, rest } = loads;
+    let Loads { copies, wakes, alone, rest } = loads;
     let _ = writeln!(
         text,
-        "# Costs are as measured, times a load that was fitted: {copies} for bytes and \
-         pieces\n# and the disks' threads, {wakes} for threads that wake one another, {rest} for \
-         other work."
+        "# Costs are as measured, times a load that was fitted: {copies} for bytes and pieces\n\
+         # and the disks' threads, {wakes} for threads that wake one another, {alone} for small \
+         calls\n# without a message, {rest} for other work."
     );
     let _ = writeln!(text, "machine = \"this-machine\"");
     let _ = writeln!(text, "disk = {name:?}");
