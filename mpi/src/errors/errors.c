@@ -108,8 +108,11 @@ void abort_program(MPI_Comm comm, int code)
     /* MPICH does not abort other processes for a duplicate of MPI_COMM_WORLD. */
     if (has_world())
         comm = MPI_COMM_WORLD;
-    if (comm != MPI_COMM_NULL)
+    if (comm != MPI_COMM_NULL) {
+        /* MPICH's launcher drops what a process has printed just before it aborts. */
+        nanosleep(&(struct timespec){0, 200000000}, NULL);
         PMPI_Abort(comm, code);
+    }
     exit(code);
 }
 
