@@ -41,7 +41,7 @@ impl Parameters {
                 key if key.contains("-ps") => copies,
                 "wake-ns" | "call-ns" | "collective-ns" => wakes,
                 "connect-ns" => 1.0,
-                key if ALONE.iter().any(|begin| key.starts_with(begin)) => alone,
+                "gather-ns" | "kept-read-ns" | "gathered-write-ns" => alone,
                 key if key.ends_with("-ns") => rest,
                 _ => 1.0,
             };
@@ -56,9 +56,6 @@ impl Parameters {
         }
     }
 }
-
-/// Beginnings of the keys of small calls that need no message.
-const ALONE: [&str; 4] = ["gather-ns", "gather-ps-per-byte", "kept-read-", "gathered-write-"];
 
 /// Largest rate of a disk, in bytes a second.
 const RATE_MAX: u64 = 1_000_000_000_000;
@@ -273,4 +270,41 @@ fn disk(anchors: &Anchors, medium: &Medium) -> Vec<Measured> {
         measured("dirty_bytes", medium.dirty_bytes as f64, "share that the system permits"),
         measured("direct", 0.0, "the cache is used"),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: each cost has the load of its kind, and rates stay within what a disk may have.
+    use super::*;
+
+    #[test]
+    fn each_cost_has_the_load_of_its_kind() {
+        let loads = Loads { copies: 2.0, wakes: 3.0, alone: 4.0, rest: 5.0 };
+        let expected = [
+            ("shared-cores", 100),
+            ("connect-ns", 100),
+            ("send-ns", 500),
+            ("block-ns", 500),
+            ("wake-ns", 300),
+            ("call-ns", 300),
+            ("collective-ns", 300),
+            ("gather-ns", 400),
+            ("gather-ps-per-byte", 200),
+            ("kept-read-ns", 400),
+            ("gathered-write-ps-per-byte", 200),
+            ("gather-piece-ps", 200),
+            ("message-ps-per-byte", 200),
+            ("per-50-words-ns", 200),
+            ("direct-interval-ps", 200),
+            ("call_us", 200),
+            ("read_bytes_per_second", 50),
+        ];
+        let machine = expected.iter().map(|(key, _)| measured(key, 100.0, "")).collect();
+        let disk = vec![measured("new_bytes_per_second", RATE_MAX as f64, "")];
+        let loaded = Parameters { machine, disk }.under(Loads { copies: 0.5, ..loads });
+        assert_eq!(loaded.disk[0].value, RATE_MAX);
+        let loaded = loaded.under(Loads { copies: 4.0, wakes: 1.0, alone: 1.0, rest: 1.0 });
+        let found = loaded.machine.iter().map(|one| (one.key.as_str(), one.value));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+    }
 }
