@@ -17,7 +17,7 @@ pub struct Loads {
     pub copies: f64,
     /// Of idle nodes that wake, and of calls, whose thread hands over to another one.
     pub wakes: f64,
-    /// Of small calls that need no message, and of their bytes.
+    /// Of small calls that need no message, but for their bytes.
     pub alone: f64,
     /// Of all other work of processors.
     pub rest: f64,
