@@ -271,6 +271,15 @@ enum Spent {
     Waiting,
 }
 
+/// Way in which a rank waits for an operation.
+#[derive(Clone, Copy)]
+enum Wait {
+    /// As this library, in which ranks sleep.
+    ForFile,
+    /// As the program's MPI library.
+    ForMessages,
+}
+
 impl<R: Rank> Run<'_, R>
 where
     R::Error: 'static,
@@ -317,13 +326,13 @@ where
             Operation::Send { message, is_synchronous, request } => {
                 let asks = *is_synchronous || message.bytes > EAGER_BYTES_MAX;
                 let sending = self.sending(message, asks);
-                self.begin_or_exchange(*request, sending).await?;
+                self.begin_or_wait(*request, Wait::ForMessages, sending).await?;
                 Ok(Spent::Messages)
             }
             Operation::Receive { message, request } => {
                 let is_asked = message.bytes > EAGER_BYTES_MAX || self.synchronous.contains(&index);
                 let receiving = self.receiving(message, is_asked);
-                self.begin_or_exchange(*request, receiving).await?;
+                self.begin_or_wait(*request, Wait::ForMessages, receiving).await?;
                 Ok(Spent::Messages)
             }
             Operation::Wait { requests } => {
@@ -397,7 +406,7 @@ where
                 let is_blocking = request.is_none();
                 let transfer = Transfer { direction, is_collective, is_blocking, part, rule };
                 let moving = self.rank.transfer(file, transfer);
-                self.begin_or_wait(*request, moving).await?;
+                self.begin_or_wait(*request, Wait::ForFile, moving).await?;
             }
             Operation::Sync { file } => {
                 let Some(file) = self.files.get(file) else { return Ok(()) };
@@ -445,35 +454,22 @@ where
     async fn begin_or_wait(
         &mut self,
         request: Option<trace::RequestNumber>,
+        wait: Wait,
         operation: impl Future<Output = Result<(), R::Error>> + 'static,
     ) -> Result<(), R::Error> {
-        match request {
-            None => self.requests.progressing(operation).await,
-            Some(number) => {
-                self.exchanges.remove(&number);
-                self.requests.add(number, operation).await;
-                Ok(())
-            }
-        }
-    }
-
-    /// Waits for an operation that is made of messages, or only lets it begin.
-    async fn begin_or_exchange(
-        &mut self,
-        request: Option<trace::RequestNumber>,
-        messages: impl Future<Output = Result<(), R::Error>> + 'static,
-    ) -> Result<(), R::Error> {
-        match request {
-            None => {
-                let exchange = self.requests.progressing(messages);
-                self.rank.wait_for_messages(exchange).await
-            }
-            Some(number) => {
-                self.exchanges.insert(number);
-                self.requests.add(number, messages).await;
-                Ok(())
-            }
-        }
+        let Some(number) = request else {
+            let waiting = self.requests.progressing(operation);
+            return match wait {
+                Wait::ForFile => waiting.await,
+                Wait::ForMessages => self.rank.wait_for_messages(waiting).await,
+            };
+        };
+        match wait {
+            Wait::ForFile => self.exchanges.remove(&number),
+            Wait::ForMessages => self.exchanges.insert(number),
+        };
+        self.requests.add(number, operation).await;
+        Ok(())
     }
 
     fn stream(&self, communicator: Communicator, tag: i64) -> Stream {
@@ -557,10 +553,11 @@ where
             }
             Ok(())
         };
-        match kind {
-            Collective::Agree => self.begin_or_wait(request, operation).await,
-            _ => self.begin_or_exchange(request, operation).await,
-        }
+        let wait = match kind {
+            Collective::Agree => Wait::ForFile,
+            _ => Wait::ForMessages,
+        };
+        self.begin_or_wait(request, wait, operation).await
     }
 
     fn part(&self, part: Option<PartNumber>, shift: u64) -> OwnPart {

@@ -14,6 +14,10 @@ const COST_NS_MAX: u64 = 10_000_000;
 /// Processor time of one step of work.
 const COST: Kind = Kind::Number { least: 0, most: COST_NS_MAX, unit: " of nanoseconds" };
 
+/// Processor time of one byte.
+const PICOSECONDS_PER_BYTE: Kind =
+    Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" };
+
 /// Processor time of one piece of a copy.
 const PICOSECONDS_OF_PIECE: Kind =
     Kind::Number { least: 0, most: 1_000_000_000, unit: " of picoseconds" };
@@ -254,7 +258,7 @@ pub(super) static COSTS: [Key; 34] = [
     ),
     parameter(
         "direct-ps-per-byte",
-        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        PICOSECONDS_PER_BYTE,
         "Processor time for each byte of a copy between the memories of two nodes of one host: for \
          a memget, a memput of a client and an answer from 8 KiB on. The node that makes the copy \
          takes it, the other takes no part. 0: data travels with messages and answers.",
@@ -306,7 +310,7 @@ pub(super) static COSTS: [Key; 34] = [
     ),
     parameter(
         "message-ps-per-byte",
-        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        PICOSECONDS_PER_BYTE,
         "Processor time of the sender for each byte of a message. 0: its data goes by DMA.",
         "TOCS 1997, section 4: DMA.",
         field!(base.machine.messages.message_ps_per_byte),
@@ -328,7 +332,7 @@ pub(super) static COSTS: [Key; 34] = [
     ),
     parameter(
         "receive-ps-per-byte",
-        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        PICOSECONDS_PER_BYTE,
         "Processor time of the receiver for each byte that it takes from a socket: of a message, \
          a memput that its requester copies, or a memget that its owner answers. 0: data goes by \
          DMA to its place, and the owner of the memory handles no message for a memput.",
@@ -403,7 +407,7 @@ pub(super) static COSTS: [Key; 34] = [
     ),
     parameter(
         "copy-ps-per-byte",
-        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        PICOSECONDS_PER_BYTE,
         "Processor time of a server to copy one byte from a message to its cache.",
         "From TR94-232, Table 2: 192 us for a block of 8 KB.",
         field!(base.machine.costs.copy_ps_per_byte),
@@ -426,7 +430,7 @@ pub(super) static COSTS: [Key; 34] = [
     ),
     parameter(
         "segment-ps-per-byte",
-        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        PICOSECONDS_PER_BYTE,
         "Processor time of a client for each byte that it copies within its own memory in a \
          two-phase transfer: the pieces of its segment that are its own twice, and what it reads \
          once more.",
@@ -449,7 +453,7 @@ pub(super) static COSTS: [Key; 34] = [
     ),
     parameter(
         "gather-ps-per-byte",
-        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        PICOSECONDS_PER_BYTE,
         "Processor time of a client for each byte that it gathers.",
         "As above.",
         field!(base.machine.costs.gather.ps_per_byte),
@@ -463,7 +467,7 @@ pub(super) static COSTS: [Key; 34] = [
     ),
     parameter(
         "kept-read-ps-per-byte",
-        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        PICOSECONDS_PER_BYTE,
         "Processor time of a client for each byte of such a read.",
         "As above.",
         field!(base.machine.costs.kept_read.ps_per_byte),
@@ -477,7 +481,7 @@ pub(super) static COSTS: [Key; 34] = [
     ),
     parameter(
         "gathered-write-ps-per-byte",
-        Kind::Number { least: 0, most: 1_000_000, unit: " of picoseconds" },
+        PICOSECONDS_PER_BYTE,
         "Processor time of a server for each byte of gathered writes, beyond the message and the \
          copy to the cache.",
         "As above.",
