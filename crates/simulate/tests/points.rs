@@ -1,4 +1,5 @@
-//! Proves: the points of a what-if take its scenario file as a plan would, and read it once.
+//! Proves: the points of a what-if take its scenario file as a plan would, and read it once; what
+//! makes no sense is refused with its place in the file, or with its option.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -52,4 +53,15 @@ fn a_point_that_makes_no_sense_is_refused_with_its_place_in_the_file() {
     assert!(refused.cause.contains("7 clients and 2 servers"), "{refused}");
     let refused = points_of("no-such-key = 1\n", &axes(&["tr94"])).unwrap_err();
     assert!(refused.error.contains(", line 1: "), "{refused}");
+}
+
+#[test]
+fn a_refused_value_is_named_by_the_option_that_gave_it() {
+    for (key, value, expected) in
+        [("send-ns", "-1", "--set send-ns cannot be"), ("servers", "0", "--servers cannot be")]
+    {
+        let axis = Axis { key: key.to_owned(), values: vec![value.to_owned()] };
+        let refused = points_of(SCENARIO, &[axis]).unwrap_err();
+        assert!(refused.error.contains(expected), "{refused}");
+    }
 }

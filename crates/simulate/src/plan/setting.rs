@@ -23,7 +23,11 @@ impl Setting {
     /// Panics when there is no such key.
     pub fn option(name: &str, value: &str) -> Self {
         let key = key(name).expect("an option must be about a key");
-        Self::new(key, key.option.to_owned(), key.kind.of_text(value), value)
+        let option = match key.option {
+            "" => format!("--set {name}"),
+            option => option.to_owned(),
+        };
+        Self::new(key, option, key.kind.of_text(value), value)
     }
 
     /// Sets key `name` to a list of values by `option` of the command line.
