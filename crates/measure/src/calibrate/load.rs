@@ -17,7 +17,7 @@ pub struct Loads {
     pub copies: f64,
     /// Of idle nodes that wake, and of calls, whose thread hands over to another one.
     pub wakes: f64,
-    /// Of small calls that need no message, but for their bytes.
+    /// Of small calls that need no message, and of their bytes.
     pub alone: f64,
     /// Of all other work of processors.
     pub rest: f64,
@@ -32,6 +32,9 @@ const STEPS: usize = 8;
 /// Share of the squares that a step takes away at least, or the fit ends.
 const GAIN_MIN: f64 = 0.005;
 
+/// Difference of sums of squares that says nothing: residuals of 1 %.
+const SQUARES_ALIKE: f64 = 0.001;
+
 /// Largest factor that is believed, and inverse of the smallest.
 const LOAD_MAX: f64 = 6.0;
 
@@ -45,6 +48,15 @@ const DAMPING: f64 = 0.02;
 /// Factor by which that weight grows when a step has made the fit worse, and its largest value.
 const DAMPED_MORE: f64 = 5.0;
 const DAMPING_MAX: f64 = 100.0;
+
+/// Loads from which the fit starts: the squares have several minima, since wakes and other work
+/// take part in most programs together.
+const STARTS: [Loads; 4] = [
+    Loads::NONE,
+    Loads { wakes: 4.0, ..Loads::NONE },
+    Loads { rest: 3.0, ..Loads::NONE },
+    Loads { copies: 1.5, wakes: 2.0, alone: 3.0, rest: 2.0 },
+];
 
 impl Loads {
     const NONE: Self = Self { copies: 1.0, wakes: 1.0, alone: 1.0, rest: 1.0 };
@@ -117,9 +129,16 @@ fn damped(
     equations
 }
 
+/// Returns the sum of the squares of the logarithms of ratios between `real` and simulated times,
+/// whose logarithms are `here`.
+fn squares(real: &[Residual], here: &[f64]) -> f64 {
+    let residuals = real.iter().zip(here).map(|(real, here)| real.real_seconds.ln() - here);
+    residuals.map(|residual| residual * residual).sum()
+}
+
 /// Returns the loads, in hundredths, with which simulated programs take as long as real ones, by
-/// the least squares of the logarithms of their ratios (Levenberg and Marquardt). `simulate`
-/// returns the seconds of all programs under loads.
+/// the least squares of the logarithms of their ratios (Levenberg and Marquardt), the best of
+/// several starts. `simulate` returns the seconds of all programs under loads.
 ///
 /// # Errors
 /// Those of `simulate`.
@@ -132,11 +151,26 @@ pub(super) fn fit(
         let logarithm = |seconds: &f64| seconds.max(f64::MIN_POSITIVE).ln();
         Ok::<_, UserError>(seconds.iter().map(logarithm).collect::<Vec<f64>>())
     };
-    let squares = |here: &[f64]| -> f64 {
-        let residuals = real.iter().zip(here).map(|(real, here)| real.real_seconds.ln() - here);
-        residuals.map(|residual| residual * residual).sum()
-    };
-    let (mut loads, mut damping) = (Loads::NONE, DAMPING);
+    let (mut best, mut least) = (Loads::NONE, f64::INFINITY);
+    for start in STARTS {
+        let (loads, left) = fit_from(start, real, &mut logarithms)?;
+        if left + SQUARES_ALIKE < least {
+            (best, least) = (loads, left);
+        }
+    }
+    Ok(best.rounded())
+}
+
+/// Returns the loads at the minimum that is found from `loads`, and the squares that are left.
+///
+/// # Errors
+/// Those of `logarithms`.
+fn fit_from(
+    mut loads: Loads,
+    real: &[Residual],
+    mut logarithms: impl FnMut(Loads) -> Result<Vec<f64>, UserError>,
+) -> Result<(Loads, f64), UserError> {
+    let mut damping = DAMPING;
     let mut here = logarithms(loads)?;
     for _ in 0..STEPS {
         let mut effects = Vec::new();
@@ -147,23 +181,24 @@ pub(super) fn fit(
             let effect = |(there, here): (&f64, &f64)| (there - here) / change[factor];
             effects.push(there.iter().zip(&here).map(effect).collect());
         }
-        let before = squares(&here);
+        let before = squares(real, &here);
         // What makes the fit worse is tried again with a smaller change.
         while damping < DAMPING_MAX {
             let change = solve(damped(real, &here, &effects, damping));
             let changed = loads.changed(change);
             let there = logarithms(changed)?;
-            if squares(&there) < before {
+            if squares(real, &there) < before {
                 (loads, here, damping) = (changed, there, (damping / DAMPED_MORE).max(DAMPING));
                 break;
             }
             damping *= DAMPED_MORE;
         }
-        if before - squares(&here) < before * GAIN_MIN {
+        if before - squares(real, &here) < before * GAIN_MIN {
             break;
         }
     }
-    Ok(loads.rounded())
+    let left = squares(real, &here);
+    Ok((loads, left))
 }
 
 /// Returns the geometric mean of the factors by which real programs take longer than simulated

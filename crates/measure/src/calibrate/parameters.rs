@@ -37,11 +37,11 @@ impl Parameters {
             let factor = match measured.key.as_str() {
                 "call_us" => copies,
                 key if PER_SECOND.contains(&key) => 1.0 / copies,
+                key if ALONE.contains(&key) => alone,
                 "per-50-words-ns" => copies,
                 key if key.contains("-ps") => copies,
                 "wake-ns" | "call-ns" | "collective-ns" => wakes,
                 "connect-ns" => 1.0,
-                "gather-ns" | "kept-read-ns" | "gathered-write-ns" => alone,
                 key if key.ends_with("-ns") => rest,
                 _ => 1.0,
             };
@@ -56,6 +56,16 @@ impl Parameters {
         }
     }
 }
+
+/// Costs of small calls that need no message.
+const ALONE: [&str; 6] = [
+    "gather-ns",
+    "gather-ps-per-byte",
+    "kept-read-ns",
+    "kept-read-ps-per-byte",
+    "gathered-write-ns",
+    "gathered-write-ps-per-byte",
+];
 
 /// Largest rate of a disk, in bytes a second.
 const RATE_MAX: u64 = 1_000_000_000_000;
@@ -289,9 +299,9 @@ mod tests {
             ("call-ns", 300),
             ("collective-ns", 300),
             ("gather-ns", 400),
-            ("gather-ps-per-byte", 200),
+            ("gather-ps-per-byte", 400),
             ("kept-read-ns", 400),
-            ("gathered-write-ps-per-byte", 200),
+            ("gathered-write-ps-per-byte", 400),
             ("gather-piece-ps", 200),
             ("message-ps-per-byte", 200),
             ("per-50-words-ns", 200),
