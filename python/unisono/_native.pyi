@@ -57,14 +57,14 @@ class Connection:
     def servers(self) -> int:
         """Number of servers."""
 
-    def open(self, name: str, mode: str = "r", *, block_bytes: int | None = None) -> File:
+    def open(self, name: str, mode: str = "r", *, block_bytes: int | None = None, protection: str | None = None) -> File:
         """Open a file: "r" one that is there, "a" make it if there is none, "x" a new one, "w" cut to 0 bytes.
 
-        `block_bytes` is for a file that is made. Raises NotFoundError, AlreadyExistsError, IsADirectory.
+        `block_bytes` (bytes) and `protection` ("none" or "mirror") are for a file that is made. Raises NotFoundError, AlreadyExistsError, IsADirectory.
         """
 
     def stat(self, name: str) -> dict[str, Any]:
-        """Return name, type, size in bytes, created and mtime (seconds since 1970), version, block_bytes and servers."""
+        """Return name, type, size in bytes, created and mtime (seconds since 1970), version, block_bytes, servers and protection."""
 
     def list(self, name: str) -> list[dict[str, Any]]:
         """Return the entries of a directory, each as :meth:`stat` does. Raises NotADirectory."""

@@ -185,10 +185,19 @@ enum {
     UNISONO_TRUNC = 4   /* make it empty */
 };
 
+/* Protection of a new file against the loss of a server. */
+enum {
+    UNISONO_PROTECTION_DEFAULT = 0, /* as the directory says */
+    UNISONO_PROTECTION_NONE = 1,
+    UNISONO_PROTECTION_MIRROR = 2 /* the next server of the file has a copy of what a server holds */
+};
+
 /* Layout of a new file. Set size to sizeof(unisono_layout_t) and the rest to 0 for the default. */
 typedef struct unisono_layout {
     size_t size;
     uint64_t block_bytes; /* unit of striping, at most 1 GiB; 0 means as the directory says */
+    uint32_t protection;  /* UNISONO_PROTECTION_... */
+    uint32_t reserved;    /* 0 */
 } unisono_layout_t;
 
 /* Kinds of directory entries. */
@@ -538,7 +547,8 @@ int unisono_hints_get(const unisono_hints_t *hints, size_t index, const char **k
                       const char **value);
 
 /* Puts the hints in force into the arguments of other calls; each may be NULL. options: strategy,
- * order and sync are set. layout: block_bytes is set if a hint says it. Both must have their size.
+ * order and sync are set. layout: block_bytes and protection are set if hints say them. Both must
+ * have their size.
  * is_independent: 1 when members must transfer their parts by calls of their own, as with
  * unisono_read_part; options then has UNISONO_NONCOLLECTIVE. */
 int unisono_hints_apply(const unisono_hints_t *hints, unisono_collective_options_t *options,

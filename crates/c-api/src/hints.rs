@@ -110,8 +110,15 @@ exported! {
             let chosen = hints.hints.collective_options();
             options.fill(&options.value("options")?.with(&chosen));
         }
-        if let (Some(layout), Some(block_bytes)) = (layout, hints.hints.block_bytes()) {
-            layout.fill(&layout.value("layout")?.with_block_bytes(block_bytes));
+        if let Some(layout) = layout {
+            let mut filled = layout.value("layout")?;
+            if let Some(block_bytes) = hints.hints.block_bytes() {
+                filled = filled.with_block_bytes(block_bytes);
+            }
+            if let Some(protection) = hints.hints.protection() {
+                filled = filled.with_protection(protection);
+            }
+            layout.fill(&filled);
         }
         if let Some(is_independent) = is_independent {
             is_independent.set(c_int::from(hints.hints.is_independent()));

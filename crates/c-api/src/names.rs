@@ -4,7 +4,10 @@ use crate::arguments::{Filled, Options, Out, Text, TextBuffer, extensible};
 use crate::border::{Failure, exported};
 use crate::errors::text;
 use crate::handles::{ConnectionHandle, FileHandle, make};
-use client::{Connection, Entry, EntryKind, File, MountedName, Special, instance_name};
+use client::{
+    Connection, Entry, EntryKind, File, MountedName, NewFileOptions, Protection, Special,
+    instance_name,
+};
 use interface::{ErrorKind, UserError};
 use policy::BLOCK_BYTES_MAX;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -22,6 +25,8 @@ extensible! {
     struct LayoutView {
         size: usize,
         block_bytes: u64,
+        protection: u32,
+        reserved: u32,
     }
 }
 
@@ -45,7 +50,37 @@ impl LayoutView {
     pub(crate) fn with_block_bytes(self, block_bytes: u64) -> Self {
         Self { block_bytes, ..self }
     }
+
+    /// The layout with another protection.
+    pub(crate) fn with_protection(self, protection: Protection) -> Self {
+        let protection = match protection {
+            Protection::None => PROTECTION_NONE,
+            Protection::Mirror => PROTECTION_MIRROR,
+        };
+        Self { protection, ..self }
+    }
+
+    /// Options of a new file.
+    fn options(&self) -> Result<NewFileOptions, String> {
+        let protection = match self.protection {
+            0 => None,
+            PROTECTION_NONE => Some(Protection::None),
+            PROTECTION_MIRROR => Some(Protection::Mirror),
+            other => return Err(format!("has protection {other}, which does not exist")),
+        };
+        let block_bytes = Some(self.block_bytes).filter(|bytes| *bytes > 0);
+        match block_bytes {
+            Some(bytes) if bytes > BLOCK_BYTES_MAX => {
+                Err(format!("has block_bytes {bytes}, more than {BLOCK_BYTES_MAX}"))
+            }
+            _ => Ok(NewFileOptions { block_bytes, protection }),
+        }
+    }
 }
+
+/// Protections of a layout.
+const PROTECTION_NONE: u32 = 1;
+const PROTECTION_MIRROR: u32 = 2;
 
 /// Kinds of entries.
 const FILE: u32 = 1;
@@ -89,7 +124,7 @@ fn open(
     connection: &Connection,
     name: &str,
     flags: c_uint,
-    block_bytes: Option<u64>,
+    options: NewFileOptions,
 ) -> Result<File, UserError> {
     let mut last = None;
     for _ in 0..ATTEMPTS_MAX {
@@ -99,7 +134,7 @@ fn open(
                 other => return other,
             }
         }
-        match connection.create_by_default(name, block_bytes) {
+        match connection.create_by_default(name, options) {
             Err(error) if error.kind == ErrorKind::AlreadyExists && flags & EXCL == 0 => {
                 last = Some(error);
             }
@@ -155,13 +190,9 @@ exported! {
             if flags & !(CREATE | EXCL | TRUNC) != 0 || flags & (CREATE | EXCL) == EXCL {
                 return Err(Failure::argument("flags", format!("is {flags:#x}")));
             }
-            let block_bytes = layout.read("layout")?.block_bytes;
-            if block_bytes > BLOCK_BYTES_MAX {
-                let cause = format!("has block_bytes {block_bytes}, more than {BLOCK_BYTES_MAX}");
-                return Err(Failure::argument("layout", cause));
-            }
-            let block_bytes = Some(block_bytes).filter(|bytes| *bytes > 0);
-            let opened = open(connection, name, flags, block_bytes)?;
+            let options = layout.read("layout")?.options();
+            let options = options.map_err(|cause| Failure::argument("layout", cause))?;
+            let opened = open(connection, name, flags, options)?;
             if flags & TRUNC != 0
                 && let Err(error) = opened.set_size(0)
             {

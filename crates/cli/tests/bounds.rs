@@ -109,7 +109,11 @@ fn answers_that_nobody_reads_take_bounded_memory() {
     let connection = client::Connection::open(&client::Instance::at(place.instance())).unwrap();
     for number in 0..FILES {
         let name = format!("{number:05} {}", "long".repeat(50));
-        connection.create_by_default(&name, None).unwrap().close().unwrap();
+        connection
+            .create_by_default(&name, client::NewFileOptions::default())
+            .unwrap()
+            .close()
+            .unwrap();
     }
     let server = place.server_pids()[0];
     let before = resident_bytes(server);
@@ -157,7 +161,11 @@ fn removed_files_leave_no_memory_behind() {
     let create_and_remove = |numbers: std::ops::Range<u64>| {
         for number in numbers {
             let name = format!("file {number}");
-            connection.create_by_default(&name, None).unwrap().close().unwrap();
+            connection
+                .create_by_default(&name, client::NewFileOptions::default())
+                .unwrap()
+                .close()
+                .unwrap();
             connection.remove(&name).unwrap();
         }
     };

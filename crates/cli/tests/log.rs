@@ -3,7 +3,7 @@
 //! that does not exist is refused.
 
 use crate::support;
-use client::{Connection, Group, Instance, OwnPart};
+use client::{Connection, Group, Instance, NewFileOptions, OwnPart};
 use support::{Place, run};
 
 const MEMBERS: u32 = 3;
@@ -39,7 +39,9 @@ fn write_together(instance: &Instance) {
         let connection = Connection::open(instance).expect("the servers are there");
         let group = Group::form(&connection, "writers", rank, MEMBERS).expect("all are there");
         if rank == 0 {
-            let file = connection.create_by_default("together", None).expect("a new file");
+            let file = connection
+                .create_by_default("together", NewFileOptions::default())
+                .expect("a new file");
             file.close().expect("it is not changed");
         }
         group.all_gather(&[]).expect("all are there");

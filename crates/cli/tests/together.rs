@@ -28,6 +28,7 @@ mod limits;
 mod log;
 mod lost;
 mod memory;
+mod mirrored;
 mod mounts;
 mod own_policy;
 #[path = "../../world-real/tests/support/preloaded.rs"]

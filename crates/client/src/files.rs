@@ -5,7 +5,7 @@ use crate::session::Session;
 use filesystem::{Client, Fault};
 use futures_util::future::{Either, select};
 use interface::UserError;
-use policy::{Buffering, PageMap, Pool, Stripe};
+use policy::{Buffering, PageMap, Pool, Protection, Stripe};
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::SystemTime;
@@ -83,6 +83,18 @@ impl Session {
         self.with_connected(&what, async |client| {
             client.set_defaults(directory, defaults).await.map_err(told)
         })
+    }
+
+    /// Protects new files in the root, and in directories that are made in it later.
+    ///
+    /// # Errors
+    /// Fails when there are too few servers.
+    pub fn protect(&self, protection: Protection) -> Result<(), UserError> {
+        let defaults = match self.stat("")?.kind {
+            EntryKind::Directory(defaults) => defaults,
+            EntryKind::File(_) | EntryKind::Special(_) => FileDefaults::default(),
+        };
+        self.set_defaults("", FileDefaults { protection: Some(protection), ..defaults })
     }
 
     /// Renames a file or a directory. With `replace`, an existing file of the new name is replaced.
@@ -224,6 +236,7 @@ pub(crate) struct Placement {
     pub(crate) stripe: Stripe,
     pub(crate) pool: Pool,
     pub(crate) buffering: Buffering,
+    pub(crate) protection: Protection,
 }
 
 /// Chooses the placement of a file of `bytes` bytes in a directory with these `defaults`. The
@@ -236,15 +249,18 @@ pub(crate) fn placement(
     bytes: u64,
 ) -> Placement {
     let block_bytes = usual.block_bytes.or(defaults.block_bytes).unwrap_or(BLOCK_BYTES);
-    let buffering = defaults.buffering;
+    let (buffering, protection) = (defaults.buffering, defaults.protection.unwrap_or_default());
     if !defaults.map.is_empty() {
         let (pool, map) = mapped(&defaults.map);
         let servers = pool.len() as u32;
         let dealt = Stripe::round_robin(block_bytes, servers, usual.disks_per_server);
-        return Placement { stripe: Stripe { map, ..dealt }, pool: Pool::Named(pool), buffering };
+        let (stripe, pool) = (Stripe { map, ..dealt }, Pool::Named(pool));
+        return Placement { stripe, pool, buffering, protection };
     }
     let unit = block_bytes.max(BYTES_PER_SERVER_MIN);
-    let deserved = u32::try_from(bytes.div_ceil(unit)).unwrap_or(u32::MAX).max(1);
+    let deserved = u32::try_from(bytes.div_ceil(unit)).unwrap_or(u32::MAX);
+    // A copy needs a server of its own.
+    let deserved = deserved.max(if protection == Protection::None { 1 } else { 2 });
     let most = defaults.servers.unwrap_or(u32::MAX);
     let random = connection.random();
     let (servers, pool) = match &defaults.pool[..] {
@@ -261,7 +277,7 @@ pub(crate) fn placement(
         }
     };
     let stripe = Stripe::round_robin(block_bytes, servers, usual.disks_per_server);
-    Placement { stripe, pool, buffering }
+    Placement { stripe, pool, buffering, protection }
 }
 
 /// Returns the servers that a map names, in the order of their first mention, and the map in terms

@@ -31,8 +31,8 @@ pub use instance::{
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{
     BLOCKING_BYTES_MAX, Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Form,
-    Group, HINTS, Hint, HintSite, Hints, NewFileNode, Operation, Page, RangeLock, RawMemory,
-    VectorOperation, Verdict, hints_of_environment, wait_any,
+    Group, HINTS, Hint, HintSite, Hints, NewFileNode, NewFileOptions, Operation, Page, RangeLock,
+    RawMemory, VectorOperation, Verdict, hints_of_environment, wait_any,
 };
 pub use lost_files::LostFile;
 pub use mounted::{
@@ -42,12 +42,13 @@ pub use names::{Place, SCHEME, instance_name};
 pub use parallel::for_each_at_once;
 pub use policy::{
     Access, Buffering, Declared, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry,
-    LockKind, Nested, OwnPart,
+    LockKind, Nested, OwnPart, Protection, UnknownProtection,
 };
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
 pub use units::{ClientId, FileId, ServerId, Timestamp};
 pub use wire::Place as NodePlace;
 pub use wire::{
     AttributeChanges, Attributes, Entry, EntryKind, Fault, FileDefaults, FileRecord,
-    LINK_BYTES_MAX, NewKind, NodeEntry, PlannedBlock, ROOT, RenameManner, Special, part_flaw,
+    LINK_BYTES_MAX, NewKind, NodeEntry, PlannedBlock, ROOT, RenameManner, ServerStatus, Special,
+    part_flaw,
 };

@@ -21,8 +21,8 @@ pub struct LostFile {
 }
 
 impl Session {
-    /// The files that have bytes in lost data directories, sorted by name, and the number of all
-    /// files. Without lost directories there is none.
+    /// The files that have bytes in lost data directories, and in no copy that is sure to have all
+    /// changes. Sorted by name, and with the number of all files.
     pub fn lost_files(&self) -> Result<(Vec<LostFile>, usize), UserError> {
         let lost = self.instance().read()?.degraded.unwrap_or_default();
         let entries = self.walk("")?;
@@ -31,16 +31,29 @@ impl Session {
             EntryKind::Directory(_) | EntryKind::Special(_) => None,
         });
         let files: Vec<FileRecord> = files.collect();
-        Ok((files.iter().filter_map(|file| lost_of(file, &lost)).collect(), files.len()))
+        let statuses = self.status()?.into_iter().filter_map(|state| state.status.ok());
+        let behind: Vec<ServerId> = statuses.flat_map(|status| status.behind).collect();
+        let lost_of = |file| lost_of(file, &lost, &behind);
+        Ok((files.iter().filter_map(lost_of).collect(), files.len()))
     }
 }
 
-/// Bytes that a file lacks; `None` if it lacks none.
-fn lost_of(file: &FileRecord, lost: &[LostDisk]) -> Option<LostFile> {
+/// Bytes that a file lacks; `None` if it lacks none. Copies of the parts of the servers `behind`
+/// may lack changes.
+fn lost_of(file: &FileRecord, lost: &[LostDisk], behind: &[ServerId]) -> Option<LostFile> {
     let stripe = &file.stripe;
+    let has_copy = |place: ServerId, disk: DiskId| {
+        let Some(copy) = file.protection.copy_of(place, stripe.servers) else { return false };
+        let at = file.pool.server(copy);
+        let is_lost = lost.iter().any(|one| one.server == at.0 && one.disk == disk.0);
+        !is_lost && !behind.contains(&file.pool.server(place))
+    };
     let lost_part = |lost: &LostDisk| {
         let server = file.pool.place_of(ServerId(lost.server), stripe.servers)?;
         let disk = Some(DiskId(lost.disk)).filter(|disk| disk.0 < stripe.disks_per_server)?;
+        if has_copy(server, disk) {
+            return None;
+        }
         let bytes = stripe.object_bytes(server, disk, file.bytes);
         (bytes > 0).then(|| {
             let first = stripe.block_of(Location { server, disk, slot: 0 });
@@ -57,20 +70,32 @@ fn lost_of(file: &FileRecord, lost: &[LostDisk]) -> Option<LostFile> {
 mod tests {
     //! Proves: the bytes that a file lacks are counted, and its first block among them is named.
     use super::*;
-    use policy::{Buffering, Pool, Stripe};
+    use policy::{Buffering, Pool, Protection, Stripe};
     use units::FileId;
 
     /// Lost bytes, and first range, of a file on servers 1, 2 and 0, with 2 disks each.
     fn lost(bytes: u64, lost: &[(u32, u32)]) -> Option<(u64, u64, u64)> {
+        lost_with(Protection::None, bytes, lost, &[])
+    }
+
+    /// The same, of a file with a protection, where copies of the parts of some servers are behind.
+    fn lost_with(
+        protection: Protection,
+        bytes: u64,
+        lost: &[(u32, u32)],
+        behind: &[u32],
+    ) -> Option<(u64, u64, u64)> {
         let (stripe, pool) = (Stripe::round_robin(10, 3, 2), Pool::Consecutive { first: 1, of: 3 });
-        let (file, name, buffering) = (FileId(1), "f".to_owned(), Buffering::default());
-        let record = FileRecord { file, name, bytes, cuts: 0, stripe, pool, buffering };
+        let (name, buffering) = ("f".to_owned(), Buffering::default());
+        let (cuts, file) = (0, FileId(1));
+        let record = FileRecord { file, name, bytes, cuts, stripe, pool, buffering, protection };
         let of = |(server, disk): &(u32, u32)| LostDisk {
             server: *server,
             disk: *disk,
             cause: String::new(),
         };
-        let found = lost_of(&record, &lost.iter().map(of).collect::<Vec<_>>())?;
+        let behind: Vec<ServerId> = behind.iter().copied().map(ServerId).collect();
+        let found = lost_of(&record, &lost.iter().map(of).collect::<Vec<_>>(), &behind)?;
         Some((found.lost_bytes, found.first.start, found.first.end))
     }
 
@@ -83,5 +108,17 @@ mod tests {
         assert_eq!(lost(35, &[(2, 1)]), None, "it has no block there");
         assert_eq!(lost(125, &[(2, 5)]), None, "it does not use such a disk");
         assert_eq!(lost(0, &[(1, 0)]), None);
+    }
+
+    #[test]
+    fn bytes_with_a_copy_are_not_lost() {
+        let mirrored =
+            |lost: &[(u32, u32)], behind: &[u32]| lost_with(Protection::Mirror, 125, lost, behind);
+        // The copy of server 1 is on server 2, and that of server 2 on server 0.
+        assert_eq!(mirrored(&[(1, 0)], &[]), None);
+        assert_eq!(mirrored(&[(1, 0), (2, 1)], &[]), None, "another disk has the copy");
+        assert_eq!(mirrored(&[(1, 0), (2, 0)], &[]), Some((25, 0, 10)), "both are lost");
+        assert_eq!(mirrored(&[(1, 0)], &[1]), Some((25, 0, 10)), "the copy may lack changes");
+        assert_eq!(mirrored(&[(1, 0)], &[2]), None);
     }
 }

@@ -3,7 +3,7 @@
 use crate::labels::identity_of;
 use crate::memory::OwnMemory;
 use client::Direct;
-use filesystem::{CopyHolder, Costs, ServerConfig, serve_with_copies};
+use filesystem::{Costs, OtherServer, ServerConfig, serve_among_others};
 use interface::{ExitCode, UserError};
 use policy::ReplacementPolicies;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -36,6 +36,10 @@ pub(crate) const CATALOGUE: &str = "catalogue";
 
 /// Subdirectory of the copy of the catalogue, in the first data directory of the other servers.
 pub(crate) const CATALOGUE_COPY: &str = "catalogue-copy";
+
+/// Subdirectory of the marks of files that may differ from their copies, in the server's first data
+/// directory.
+pub(crate) const MIRRORS: &str = "mirrors";
 
 /// File of recorded file sizes that no data shows, in the server's first data directory.
 pub(crate) const SIZES: &str = "sizes";
@@ -113,6 +117,7 @@ pub(crate) fn serve_plan(
         buffer_bytes: plan.cache_bytes / BUFFERS_PER_CACHE,
         client_caches: false,
         caches_ends: true,
+        copies_catalogue: !plan.degraded,
         read_only: plan.degraded,
         costs: Costs::FREE,
         policies,
@@ -131,13 +136,13 @@ pub(crate) fn serve_plan(
                 () = also => {}
             }
         };
-        let copies = id == 0 && !server.read_only;
         let ready = || {
-            let others = (0..).map(ServerId).zip(ready(&address)).skip(1).filter(|_| copies);
-            let holder = |(server, address)| CopyHolder { server, address: Address(address) };
-            others.map(holder).collect()
+            let all = (0..).map(ServerId).zip(ready(&address));
+            let others = all.filter(|(server, _)| *server != ServerId(id));
+            let other = |(server, address)| OtherServer { server, address: Address(address) };
+            others.map(other).collect()
         };
-        let served = serve_with_copies(world, server, ready, told_to_stop).await;
+        let served = serve_among_others(world, server, ready, told_to_stop).await;
         served.map_err(|fault| UserError::of_fault(&format!("server {id} failed"), &fault))
     })
 }
@@ -145,7 +150,7 @@ pub(crate) fn serve_plan(
 /// Creates the directories of a server's records, in its first data directory. Where nothing may be
 /// changed, only those count that are there.
 fn create_records(plan: &ServerPlan) -> Result<Vec<(RecordTable, PathBuf)>, UserError> {
-    let mut records = vec![(RecordTable::Sizes, SIZES)];
+    let mut records = vec![(RecordTable::Sizes, SIZES), (RecordTable::Mirrors, MIRRORS)];
     records.push(match plan.id {
         0 => (RecordTable::Catalogue, CATALOGUE),
         _ => (RecordTable::CatalogueCopy, CATALOGUE_COPY),

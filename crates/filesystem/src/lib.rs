@@ -20,6 +20,6 @@ pub use client::{
 };
 pub use costs::{BytesCost, Costs};
 pub use server::{
-    COPY_POSITION_KEY, CopyHolder, ServerConfig, copy_position, serve, serve_with_copies,
+    COPY_POSITION_KEY, OtherServer, ServerConfig, copy_position, serve, serve_among_others,
 };
 pub use wire::Fault;

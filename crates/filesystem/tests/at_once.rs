@@ -6,7 +6,7 @@
 use crate::support;
 
 use filesystem::{BufferPool, Client, Costs, NewFile};
-use policy::{Buffering, Direction, Pool, Prefetch};
+use policy::{Buffering, Direction, Pool, Prefetch, Protection};
 use std::rc::Rc;
 use support::{Cluster, Shape};
 use units::Duration;
@@ -109,7 +109,8 @@ fn a_window_slides_over_what_was_written() {
         let buffering = Buffering { prefetch: Some(Prefetch::Window(1)), ..Buffering::default() };
         let (name, bytes, stripe) = ("f".to_owned(), 8 * BLOCK, start.shape.stripe());
         let (pool, made) = (Pool::all(1), Made::default());
-        let new = NewFile { name, bytes, stripe, pool, buffering, made };
+        let protection = Protection::None;
+        let new = NewFile { name, bytes, stripe, pool, buffering, protection, made };
         let file = client.create_as(new).await.unwrap();
         for direction in [Direction::Write, Direction::Read] {
             move_bytes(&client, &file, direction, (3 * BLOCK, BLOCK)).await;

@@ -9,8 +9,8 @@ use crate::support;
 use filesystem::collective::{Part, Strategy};
 use filesystem::{BufferPool, Client, NewFile};
 use policy::{
-    Access, Buffering, Declared, Direction, ListEntry, PolicyName, Pool, Prefetch, Replacement,
-    ReplacementPolicies, ReplacementPolicy,
+    Access, Buffering, Declared, Direction, ListEntry, PolicyName, Pool, Prefetch, Protection,
+    Replacement, ReplacementPolicies, ReplacementPolicy,
 };
 use std::collections::BTreeMap;
 use support::{
@@ -30,7 +30,8 @@ const BLOCK: u64 = 64;
 fn new_file(shape: &Shape, blocks: u64, buffering: Buffering) -> NewFile {
     let (name, made) = ("f".to_owned(), Made::default());
     let (stripe, pool) = (shape.stripe(), Pool::all(shape.servers));
-    NewFile { name, bytes: blocks * BLOCK, stripe, pool, buffering, made }
+    let (bytes, protection) = (blocks * BLOCK, Protection::None);
+    NewFile { name, bytes, stripe, pool, buffering, protection, made }
 }
 
 /// Returns the statistics of `reads`, each of one block, made one after the other by one client of

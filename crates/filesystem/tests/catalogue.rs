@@ -6,7 +6,7 @@
 use crate::support;
 
 use filesystem::{Client, Fault, NewFile};
-use policy::{Buffering, Pool, Stripe};
+use policy::{Buffering, Pool, Protection, Stripe};
 use std::collections::BTreeMap;
 use support::{Cluster, Numbers, Shape, for_each_seed, start_server};
 use units::ServerId;
@@ -240,7 +240,8 @@ fn a_pool_says_which_servers_hold_a_file() {
         let stripe = policy::Stripe { servers: 2, ..start.shape.stripe() };
         let pool = Pool::Named(vec![ServerId(2), ServerId(0)]);
         let (name, made) = ("f".to_owned(), Made { owner: 7, at_s: 8 });
-        let new = NewFile { name, bytes: 256, stripe, pool, buffering: Buffering::default(), made };
+        let (bytes, buffering, protection) = (256, Buffering::default(), Protection::None);
+        let new = NewFile { name, bytes, stripe, pool, buffering, protection, made };
         let file = client.create_as(new).await.unwrap();
         let servers: Vec<ServerId> = (0..4).map(|block| file.server_of(block)).collect();
         assert_eq!(servers, [2, 0, 2, 0].map(ServerId));

@@ -12,7 +12,7 @@ use filesystem::{CacheCounts, Client, Fault, NewFile};
 use futures_util::future::{Either, select};
 use policy::{
     Access, Buffering, ClientCacheSpec, Cooperation, Direction, Organisation, Pattern, Pool,
-    Prefetch, WriteMiss, WritePolicy,
+    Prefetch, Protection, WriteMiss, WritePolicy,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -236,6 +236,7 @@ pub(crate) fn make_file(cluster: &Cluster, bytes: u64) {
             pool: Pool::all(start.shape.servers),
             // The servers' statistics then tell the number of blocks that were read from disks.
             buffering: Buffering { prefetch: Some(Prefetch::Nothing), ..Buffering::default() },
+            protection: Protection::None,
             made: Made::default(),
         };
         let file = client.create_as(new).await.unwrap();

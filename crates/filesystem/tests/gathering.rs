@@ -5,19 +5,21 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use crate::raw::{Raw, Reaction, record};
+use crate::sizes::at;
 use crate::{sizes, support};
 
 use filesystem::collective::Part;
 use filesystem::{BufferPool, Client, Costs, Fault, Group, SmallCalls};
-use policy::{Access, Direction, DiskOrder, OwnPart};
+use policy::{Access, Direction, DiskOrder, OwnPart, Pool};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use support::{Cluster, Kill, Numbers, Shape, Start, for_each_seed};
 use units::{ClientId, Duration, Instant};
-use wire::{CollectiveCall, FileRecord};
+use wire::{CollectiveCall, FileRecord, FileRequest, Reply, WriteGathered};
 use world::payload::Bytes;
 use world::{Clock, Memory, Payloads};
-use world_simulated::SimulatedWorld;
+use world_simulated::{Disruption, FaultPlan, PlannedFault, SimulatedWorld};
 
 type World = SimulatedWorld<Bytes>;
 type TestClient = Client<World>;
@@ -345,6 +347,49 @@ fn more_is_written_than_is_gathered_at_a_time() {
         });
         support::expect_equal(&got, &expected, "what many small writes have written");
     }
+}
+
+/// A lease is returned also while gathered writes of others take all the room for them: whoever
+/// opens the file waits for it.
+#[test]
+fn a_lease_is_returned_without_room() {
+    let shape = Shape { servers: 1, buffer_bytes: 0, cache_blocks: 0, ..plain_shape() };
+    let cluster = Cluster::new(shape);
+    with_file(&cluster, 64 * 8);
+    let slow = Disruption::DiskIsSlow { node: 0, disk: 0, times: 1000 };
+    let faults = vec![PlannedFault { at: Instant::START + Duration::from_ms(20), what: slow }];
+    cluster.machine.plan(&FaultPlan { faults, ..FaultPlan::default() }, |_| {});
+    let returned = cluster.run(0..2, |start| async move {
+        if start.rank == ClientId(0) {
+            let writer = Writer::new(&start, "f").await;
+            lease(&writer).await;
+            assert!(writer.write(0, &[1; 64 * 8]).await.unwrap());
+            at(&start, 25).await;
+            let _ = writer.client.settle_writes(writer.record().file, true).await;
+            return None;
+        }
+        let raw = Raw::greeted(&start).await;
+        let file = record(1, 64 * 8, start.shape.stripe());
+        let file = FileRecord { pool: Pool::all(1), ..file };
+        raw.ask(FileRequest::Open(file.clone()), None).await;
+        at(&start, 30).await;
+        let (number, now) = (file.file, start.world.now().as_ns());
+        let lease = FileRequest::Lease { file: number, clock: start.world.clock(), since: now };
+        raw.ask(lease, None).await;
+        let nothing = WriteGathered {
+            file: number,
+            since: now,
+            writes: Vec::new(),
+            until: now,
+            returns: true,
+        };
+        let returned = raw.ask(FileRequest::WriteGathered(Box::new(nothing)), None).await;
+        // The writes of the other client are not carried out yet.
+        assert!(start.world.now() < Instant::START + Duration::from_ms(100));
+        Some(returned)
+    });
+    let returned = returned[1].as_ref().unwrap();
+    assert!(matches!(returned, Reaction::Answers(Ok(Reply::Done))), "{returned:?}");
 }
 
 /// A server does not remember the order of more writes than its limit: it has the client flush that

@@ -20,10 +20,13 @@ mod team;
 use crate::support;
 use model::{GRACE, Model};
 use plan::SILENT_MAX;
+use policy::Protection;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use support::{Cluster, Numbers, Shape, Start, address, fast_disk, for_each_seed, start_server};
+use support::{
+    Cluster, Numbers, Shape, Start, address, create_alone, fast_disk, for_each_seed, start_server,
+};
 use team::{Member, Team, TestClient};
 use units::{ClientId, Duration, Instant};
 use wire::{Fault, FileRecord};
@@ -32,6 +35,9 @@ use world_simulated::{DiskKind, Disruption, FaultPlan, TaskHandle};
 
 /// Number of seeds of one run of the suite.
 const SEEDS: u64 = 5000;
+
+/// Time after which every copy must be equal again.
+const RENEWAL_MAX: Duration = Duration::from_ms(5_000);
 
 /// Number of rounds of each team.
 const ROUNDS: u64 = 14;
@@ -198,6 +204,7 @@ impl Run {
 
 fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
     let servers = 2 + numbers.below(2) as u32;
+    let usual = Shape::default();
     Shape {
         servers,
         map: support::some_map(numbers, servers),
@@ -212,10 +219,14 @@ fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
         dirty_percent: [0, 20, 50, 100][(seed / 3 % 4) as usize],
         buffer_bytes: [u64::MAX, 0, 200][(seed / 7 % 3) as usize],
         copies: seed % 5 < 2,
+        protection: match seed % 3 {
+            0 => Protection::Mirror,
+            _ => usual.protection,
+        },
         // With such caches, servers give no leases.
         client_caches: (seed / 2).is_multiple_of(2),
         seed,
-        ..Shape::default()
+        ..usual
     }
 }
 
@@ -243,7 +254,7 @@ fn hunt(seed: u64) -> BTreeMap<&'static str, u64> {
         let name = name.clone();
         async move {
             let client = start.connect().await.unwrap();
-            client.create(&name, bytes, start.shape.stripe()).await.unwrap()
+            create_alone(&client, &start.shape, &name, bytes).await.unwrap()
         }
     });
     let mut model = Model::new(teams.len() + 1);
@@ -321,6 +332,28 @@ async fn watch(cluster: Rc<Cluster>, run: Rc<Run>, plan: FaultPlan) {
     engine.sleep(GRACE + GRACE).await;
     check_all(&run, &start, "after the last crash").await;
     check_all(&run, &start, "after the last crash, again").await;
+    if run.shape.protection == Protection::Mirror {
+        engine.sleep(RENEWAL_MAX).await;
+        check_copies(&cluster, &start).await;
+    }
+}
+
+/// Compares every file with its copy.
+async fn check_copies(cluster: &Cluster, start: &Start) {
+    let client: TestClient = start.connect().await.unwrap();
+    for entry in client.list("").await.unwrap() {
+        let file = entry.file().unwrap();
+        // What the check has opened is still in the cache.
+        if let Ok(opened) = client.open(&file.name).await {
+            client.flush(&opened, true).await.unwrap();
+            client.close(&opened).await.unwrap();
+            support::expect_copies_equal(cluster, &opened).await;
+        }
+    }
+    for (server, status) in client.status().await.into_iter().enumerate() {
+        let status = status.unwrap();
+        assert_eq!((status.files_behind, status.behind), (0, Vec::new()), "server {server}");
+    }
 }
 
 /// Lists every name and reads every file.

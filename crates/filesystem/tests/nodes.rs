@@ -44,6 +44,7 @@ fn file(shape: &Shape) -> NewKind {
         stripe: shape.stripe(),
         pool: policy::Pool::all(shape.servers),
         buffering: policy::Buffering::default(),
+        protection: policy::Protection::None,
     })
 }
 

@@ -5,7 +5,7 @@
 use crate::support::Start;
 
 use filesystem::Fault;
-use policy::{Buffering, Pool, Stripe};
+use policy::{Buffering, Pool, Protection, Stripe};
 use units::{Duration, FileId, PeerId};
 use wire::{ClientKey, FileRecord, Message, PROTOCOL_VERSION, Reply, Request, RequestId};
 use world::payload::Bytes;
@@ -83,5 +83,6 @@ pub(crate) fn record(file: u64, bytes: u64, stripe: Stripe) -> FileRecord {
         stripe,
         pool,
         buffering: Buffering::default(),
+        protection: Protection::None,
     }
 }

@@ -9,7 +9,7 @@ use crate::support;
 use filesystem::collective::Part;
 use filesystem::{BufferPool, Client, Costs, NewFile};
 use futures_util::future::{Either, select};
-use policy::{Access, BYTES_MAX, Buffering, Direction, DiskOrder, Pool, Stripe};
+use policy::{Access, BYTES_MAX, Buffering, Direction, DiskOrder, Pool, Protection, Stripe};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -22,7 +22,7 @@ use world::{Clock, Payloads, RecordTable, Records};
 use world_simulated::{SimulatedWorld, TaskHandle};
 
 pub(crate) type TestClient = Client<SimulatedWorld<Bytes>>;
-type Buffers = BufferPool<SimulatedWorld<Bytes>>;
+pub(crate) type Buffers = BufferPool<SimulatedWorld<Bytes>>;
 
 pub(crate) const BLOCK: u64 = 64;
 
@@ -46,7 +46,7 @@ pub(crate) async fn write(client: &TestClient, file: &FileRecord, offset: u64, b
     write_from(&pool, file, offset, bytes).await;
 }
 
-async fn write_from(pool: &Buffers, file: &FileRecord, offset: u64, bytes: &[u8]) {
+pub(crate) async fn write_from(pool: &Buffers, file: &FileRecord, offset: u64, bytes: &[u8]) {
     let buffer = pool.take(bytes.len() as u64).unwrap();
     buffer.fill(&bytes.to_vec().into());
     buffer.transfer(Direction::Write, file, offset).await.unwrap();
@@ -298,7 +298,8 @@ fn reads_writes_cuts_and_syncs_do_without_the_catalogue() {
                 let (pool, buffering) =
                     (Pool::Consecutive { first: 1, of: 3 }, Buffering::default());
                 let (name, made) = ("f".to_owned(), Made::default());
-                let new = NewFile { name, bytes: 0, stripe, pool, buffering, made };
+                let (bytes, protection) = (0, Protection::None);
+                let new = NewFile { name, bytes, stripe, pool, buffering, protection, made };
                 client.create_as(new).await.unwrap();
             }
             group.agree(Ok(())).await.unwrap();

@@ -8,7 +8,7 @@ use crate::support;
 
 use filesystem::NewFile;
 use filesystem::collective::Strategy;
-use policy::{Access, Buffering, Direction, ListEntry, Pool};
+use policy::{Access, Buffering, Direction, ListEntry, Pool, Protection};
 use support::{
     Cluster, Program, Shape, Start, expect_equal, for_each_seed, image, memory_of, read_back,
     transfer, write_image,
@@ -139,6 +139,7 @@ fn goes_on_at_its_other_disk(stuck: u64) {
                 stripe: start.shape.stripe(),
                 pool: Pool::all(1),
                 buffering,
+                protection: Protection::None,
                 made: Made::default(),
             })
             .await

@@ -26,6 +26,7 @@ mod group_calls;
 mod group_locks;
 mod hunt;
 mod joins;
+mod mirrors;
 mod node_grouping;
 mod nodes;
 mod noncollective;

@@ -27,8 +27,8 @@ pub use limits::Limits;
 pub use log::begin_log;
 pub use nearest::nearest;
 pub use policy::{
-    ClientCacheSpec, Cooperation, Declared, DiskOrder, Pattern, Replacement, ReplacementPolicies,
-    ReplacementPolicy,
+    ClientCacheSpec, Cooperation, Declared, DiskOrder, Pattern, Protection, Replacement,
+    ReplacementPolicies, ReplacementPolicy,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA, mib_s};
 pub use size::{parse_size, size_word};

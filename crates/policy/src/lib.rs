@@ -12,6 +12,7 @@
 //! | Which blocks and servers hold some of one client's part? | [`Access::blocks_of`] | `access` |
 //! | Which access do the papers mean by "rbc"? | [`Pattern`] | `access` |
 //! | Which server and disk hold a block of a file? | [`Stripe`], [`Pool`] | `placement` |
+//! | Which server has a copy of what another one holds? | [`Protection`] | `placement` |
 //! | In which order does a disk serve its blocks? | [`disk_order`] | `collective` |
 //! | What does each client read itself in two-phase I/O? | [`conforming_segment`] | `collective` |
 //! | Which clients make requests at a time (node grouping)? | [`NodeGroups`] | `collective` |
@@ -55,6 +56,6 @@ pub use collective::{
 pub use gathering::{GatheredPart, GatheredWrite, WriteOrder};
 pub use locks::{LockKind, LockLimits, LockName, LockRefusal, LockTable, LockedRange};
 pub use placement::{
-    BLOCK_BYTES_MAX, Location, PAGE_MAP_MAX, PageMap, PageMapError, Pool, PoolError, Stripe,
-    StripeError,
+    BLOCK_BYTES_MAX, Location, PAGE_MAP_MAX, PageMap, PageMapError, Pool, PoolError, Protection,
+    ProtectionError, Stripe, StripeError, UnknownProtection, copied_file, copy_object,
 };

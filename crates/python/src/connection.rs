@@ -4,7 +4,10 @@ use crate::file::File;
 use crate::group::Group;
 use crate::interrupted::Interrupted;
 use crate::waiting::{wait, wait_for_transfer};
-use client::{ConnectionOptions, Entry, EntryKind, Instance, MountedName, Special};
+use client::{
+    ConnectionOptions, Entry, EntryKind, Instance, MountedName, NewFileOptions, Protection, Special,
+};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
@@ -83,28 +86,32 @@ impl Connection {
     }
 
     /// Opens a file. `mode`: "r" one that is there, "a" makes it if there is none, "x" a new one,
-    /// "w" as "a", cut to 0 bytes. `block_bytes` is for a file that is made.
-    #[pyo3(signature = (name, mode="r", *, block_bytes=None))]
+    /// "w" as "a", cut to 0 bytes. `block_bytes` and `protection` are for a file that is made.
+    #[pyo3(signature = (name, mode="r", *, block_bytes=None, protection=None))]
     fn open(
         &self,
         py: Python<'_>,
         name: String,
         mode: &str,
         block_bytes: Option<u64>,
+        protection: Option<&str>,
     ) -> PyResult<File> {
         let name = instance_name(&name);
+        let protection = protection.map(protection_of).transpose()?;
+        let options = NewFileOptions { block_bytes, protection };
         self.interrupted.settle(py, &name)?;
         let connection = self.connection.clone();
         let mode = mode.to_owned();
         let kept = name.clone();
         let file = wait_for_transfer(py, (&self.interrupted, &kept), move || {
-            let file = match (mode.as_str(), block_bytes) {
-                ("r", _) => connection.open_file(&name),
-                ("x", block_bytes) => connection.create_by_default(&name, block_bytes),
-                ("a" | "w", None) => connection.open_or_create(&name),
-                ("a" | "w", block_bytes) => match connection.find(&name)? {
+            let is_usual = options == NewFileOptions::default();
+            let file = match mode.as_str() {
+                "r" => connection.open_file(&name),
+                "x" => connection.create_by_default(&name, options),
+                "a" | "w" if is_usual => connection.open_or_create(&name),
+                "a" | "w" => match connection.find(&name)? {
                     Some(_) => connection.open_file(&name),
-                    None => connection.create_by_default(&name, block_bytes),
+                    None => connection.create_by_default(&name, options),
                 },
                 _ => Err(client::UserError::usage(
                     format!("cannot open {name:?}"),
@@ -171,6 +178,12 @@ impl Connection {
     }
 }
 
+/// Protection of a word.
+fn protection_of(word: &str) -> PyResult<Protection> {
+    word.parse()
+        .map_err(|unknown: client::UnknownProtection| PyValueError::new_err(unknown.to_string()))
+}
+
 fn describe<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> {
     let described = PyDict::new(py);
     described.set_item("name", &entry.name)?;
@@ -201,6 +214,7 @@ fn describe<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>>
             let version = format!("{}.{}", record.file.0, entry.modified.as_ns());
             described.set_item("version", version)?;
             described.set_item("block_bytes", record.stripe.block_bytes)?;
+            described.set_item("protection", record.protection.to_string())?;
             let servers: Vec<u32> = record.servers().map(|server| server.0).collect();
             described.set_item("servers", servers)?;
         }

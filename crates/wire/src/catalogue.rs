@@ -2,7 +2,7 @@
 
 use crate::{FileDefaults, FileRecord, FileSize, Made};
 use serde::{Deserialize, Serialize};
-use units::{FileId, Timestamp};
+use units::{FileId, ServerId, Timestamp};
 
 /// Request for the catalogue.
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.
@@ -88,6 +88,17 @@ pub enum CatalogueRequest {
     /// Changes the copy of the catalogue at a server that does not keep the catalogue. The reply is
     /// [`Reply::Copied`](crate::Reply::Copied).
     Copy(CatalogueChange),
+    /// Records whether copies of what a server holds of mirrored files may be behind. Only that
+    /// server asks for it.
+    SetBehind {
+        /// Number of the server that holds what is copied.
+        server: ServerId,
+        /// True if a copy of its part of some file may lack changes.
+        is_behind: bool,
+    },
+    /// Asks for the servers of which copies may be behind. The reply is
+    /// [`Reply::Servers`](crate::Reply::Servers).
+    Behind,
 }
 
 /// Changes of the records of the catalogue, for a copy of them.

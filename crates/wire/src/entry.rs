@@ -1,7 +1,7 @@
 //! Entries of the catalogue: directories and files, by name.
 
 use crate::Fault;
-use policy::{BYTES_MAX, Buffering, Pool, Stripe};
+use policy::{BYTES_MAX, Buffering, Pool, Protection, Stripe};
 use serde::{Deserialize, Serialize};
 use units::{FileId, ServerId, Timestamp};
 
@@ -74,6 +74,8 @@ pub struct FileDefaults {
     pub map: Vec<ServerId>,
     /// Buffering at each server.
     pub buffering: Buffering,
+    /// Protection against the loss of a server, if the directory says something.
+    pub protection: Option<Protection>,
 }
 
 /// Owner and time of a creation, as the creating client states them.
@@ -102,6 +104,8 @@ pub struct FileRecord {
     pub pool: Pool,
     /// Buffering at each server: as at the creation, or as the last client that opened it asked.
     pub buffering: Buffering,
+    /// Protection against the loss of a server.
+    pub protection: Protection,
 }
 
 /// Size of a file. Of two sizes of a file the greater one is valid.

@@ -1,7 +1,7 @@
 //! Requests for files at one of their servers: opening, sizes, times.
 
 use crate::{FileRecord, FileSize};
-use policy::GatheredWrite;
+use policy::{GatheredWrite, Protection};
 use serde::{Deserialize, Serialize};
 use units::{FileId, Timestamp};
 
@@ -55,6 +55,8 @@ pub enum FileRequest {
     Drop {
         /// Number of the file.
         file: FileId,
+        /// Protection of the file, which says whether there is a copy here.
+        protection: Protection,
     },
     /// Asks for a lease of an open file: the right to gather writes of it. The reply is
     /// [`crate::Reply::Lease`]. The server recalls the lease ([`crate::Message::Recall`]) before it

@@ -23,6 +23,7 @@ mod group;
 mod message;
 mod name;
 mod node;
+mod object;
 mod part;
 mod request;
 mod request_id;
@@ -57,9 +58,10 @@ pub use node::{
     AttributeChanges, Attributes, LINK_BYTES_MAX, MODE_BITS, NewKind, NewNode, NodeEntry,
     NodeRequest, Place, ROOT, RenameManner,
 };
+pub use object::ObjectRequest;
 pub use request::Request;
 pub use request_id::RequestId;
 pub use server::{ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 22;
+pub const PROTOCOL_VERSION: u16 = 23;

@@ -6,7 +6,7 @@ use crate::{
     PlannedBlock, Request, SentLine, ServerStatus,
 };
 use serde::{Deserialize, Serialize};
-use units::{ClientId, FileId, Timestamp};
+use units::{ClientId, FileId, ServerId, Timestamp};
 
 /// Header of anything that is sent.
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.
@@ -175,6 +175,13 @@ pub enum Reply {
         /// Number of the last change that it has; 0 if it is not whole.
         position: u64,
     },
+    /// Length of a copy.
+    Length {
+        /// One past its last byte; `None` if there is none.
+        bytes: Option<u64>,
+    },
+    /// Some servers.
+    Servers(Vec<ServerId>),
 }
 
 /// Buffer statistics of a file at a server, in blocks.

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | 0, 1 | [`ReadRequest`], [`WriteRequest`] |
 //! | 2 | [`CacheRequest`], which has tags of its own |
+//! | 3 | [`ObjectRequest`], which has tags of its own |
 //! | 16.. | [`BlockRequest`] |
 //! | 32.. | [`CollectiveRequest`] |
 //! | 48.. | [`FileRequest`] |
@@ -25,7 +26,7 @@
 use crate::part::{PART_TAGS, PartSerializer, decode_part};
 use crate::{
     BlockRequest, CacheRequest, CatalogueRequest, CollectiveRequest, FileRequest, GroupRequest,
-    NodeRequest, ReadRequest, ServerRequest, WriteRequest,
+    NodeRequest, ObjectRequest, ReadRequest, ServerRequest, WriteRequest,
 };
 use serde::de::{EnumAccess, Error, Unexpected, VariantAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -35,6 +36,7 @@ use std::fmt;
 pub(crate) const READ: u8 = 0;
 pub(crate) const WRITE: u8 = 1;
 const CACHE: u8 = 2;
+const OBJECT: u8 = 3;
 
 // Numbers of the other parts.
 const BLOCK: u8 = 1;
@@ -57,6 +59,8 @@ pub enum Request {
     Write(WriteRequest),
     /// Request of a client with a cache.
     Cache(Box<CacheRequest>),
+    /// Request of another server for a copy.
+    Object(ObjectRequest),
     /// Request to the block cache.
     Block(BlockRequest),
     /// Request for a transfer that the servers direct.
@@ -79,6 +83,9 @@ impl Serialize for Request {
             Self::Read(read) => to.serialize_newtype_variant(NAME, READ.into(), "Read", read),
             Self::Write(write) => to.serialize_newtype_variant(NAME, WRITE.into(), "Write", write),
             Self::Cache(cache) => to.serialize_newtype_variant(NAME, CACHE.into(), "Cache", cache),
+            Self::Object(request) => {
+                to.serialize_newtype_variant(NAME, OBJECT.into(), "Object", request)
+            }
             Self::Block(request) => request.serialize(PartSerializer::new(BLOCK, to)),
             Self::Collective(request) => request.serialize(PartSerializer::new(COLLECTIVE, to)),
             Self::File(request) => request.serialize(PartSerializer::new(FILE, to)),
@@ -112,6 +119,7 @@ impl<'de> Visitor<'de> for RequestVisitor {
             (0, READ) => fields.newtype_variant().map(Request::Read),
             (0, WRITE) => fields.newtype_variant().map(Request::Write),
             (0, CACHE) => fields.newtype_variant().map(Request::Cache),
+            (0, OBJECT) => fields.newtype_variant().map(Request::Object),
             (BLOCK, _) => decode_part(position, fields).map(Request::Block),
             (COLLECTIVE, _) => decode_part(position, fields).map(Request::Collective),
             (FILE, _) => decode_part(position, fields).map(Request::File),
@@ -138,6 +146,7 @@ macro_rules! from_parts {
 from_parts!(
     Read(ReadRequest),
     Write(WriteRequest),
+    Object(ObjectRequest),
     Block(BlockRequest),
     Collective(CollectiveRequest),
     File(FileRequest),
@@ -177,12 +186,12 @@ mod tests {
             assert_eq!(encode_record(&request)[0], tag, "{request:?}");
             parts[usize::from(tag / PART_TAGS)] += 1;
         }
-        assert_eq!(parts, [3, 6, 6, 11, 12, 6, 3, 8], "requests of each part");
+        assert_eq!(parts, [4, 6, 6, 11, 14, 6, 3, 8], "requests of each part");
     }
 
     #[test]
     fn other_tags_are_refused() {
-        let known: BTreeSet<u8> = [0..3, 16..22, 32..38, 48..59, 64..76, 80..86, 96..99, 112..120]
+        let known: BTreeSet<u8> = [0..4, 16..22, 32..38, 48..59, 64..78, 80..86, 96..99, 112..120]
             .into_iter()
             .flatten()
             .collect();

@@ -41,4 +41,11 @@ pub struct ServerStatus {
     /// Servers that have a copy of the catalogue with its last change. Only the catalogue's server
     /// reports them.
     pub copies: Vec<ServerId>,
+    /// Servers of whose parts of mirrored files some copies may be behind. Only the catalogue's
+    /// server reports them.
+    pub behind: Vec<ServerId>,
+    /// Number of mirrored files of whose part at this server the copy may be behind.
+    pub files_behind: u64,
+    /// Number of damaged ranges of mirrored files that were repaired since the start.
+    pub repaired: u64,
 }

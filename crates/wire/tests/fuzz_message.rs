@@ -7,7 +7,7 @@
 
 use policy::{
     Access, Buffering, Dimension, Direction, DiskOrder, Distribution, ListEntry, LockKind, PageMap,
-    Pool, Stripe,
+    Pool, Protection, Stripe,
 };
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId, Timestamp};
@@ -223,6 +223,7 @@ fn file_record() -> FileRecord {
         stripe: Stripe { map, ..Stripe::round_robin(1 << 16, 2, 2) },
         pool: Pool::Named(vec![ServerId(3), ServerId(1)]),
         buffering: Buffering { blocks_max: 7, ..Buffering::default() },
+        protection: Protection::Mirror,
     }
 }
 

@@ -11,8 +11,8 @@
 
 use policy::{
     Access, Buffering, Cooperation, Declared, Dimension, Direction, DiskOrder, Distribution,
-    GatheredWrite, Level, ListEntry, LockKind, Nested, OwnPart, Pool, Prefetch, Replacement,
-    Stripe,
+    GatheredWrite, Level, ListEntry, LockKind, Nested, OwnPart, Pool, Prefetch, Protection,
+    Replacement, Stripe,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,10 +24,10 @@ use wire::{
     ClientKey, CollectiveCall, CollectiveRequest, CounterChange, CounterRequest, DigestsRequest,
     Entry, EntryKind, Fault, FileDefaults, FileRecord, FileRequest, FileSize, FlushRequest,
     GroupMessage, GroupRequest, JoinRequest, LeaveRequest, LineName, LineReader, LineTaker,
-    LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, PartRequest,
-    Place, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RegisterRequest, RenameManner,
-    Reply, Request, RequestId, SentLine, ServerRequest, ServerStatus, Special, TransferName,
-    UnlockRequest, WriteGathered, WriteRequest, decode_record, encode_record,
+    LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, ObjectRequest,
+    PartRequest, Place, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RegisterRequest,
+    RenameManner, Reply, Request, RequestId, SentLine, ServerRequest, ServerStatus, Special,
+    TransferName, UnlockRequest, WriteGathered, WriteRequest, decode_record, encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.
@@ -111,6 +111,11 @@ pinned!(dimension: Dimension {
     Dimension::Cyclic(_), Dimension::Cyclic(3), "02 | 03";
 });
 
+pinned!(protection: Protection {
+    Protection::None, Protection::None, "00";
+    Protection::Mirror, Protection::Mirror, "01";
+});
+
 pinned!(pool: Pool {
     Pool::Consecutive { .. }, Pool::Consecutive { first: 1, of: 4 }, "00 | 01 04";
     Pool::Named(_), Pool::Named(vec![ServerId(3), ServerId(1)]), "01 | 02 03 01";
@@ -189,6 +194,23 @@ pinned!(request: Request {
     Request::Cache(_),
         Request::Cache(Box::new(CacheRequest::WriteBack { line: LINE, keeps: true })),
         "02 | 04 09 01 01";
+    Request::Object(ObjectRequest::Hello { .. }),
+        ObjectRequest::Hello { server: SERVER }.into(), "03 | 00 01";
+    Request::Object(ObjectRequest::Write { .. }),
+        ObjectRequest::Write { file: FILE, disk: DISK, offset: 300 }.into(), "03 | 01 09 02 ac 02";
+    Request::Object(ObjectRequest::Read { .. }),
+        ObjectRequest::Read { file: FILE, disk: DISK, offset: 300, length: 3 }.into(),
+        "03 | 02 09 02 ac 02 03";
+    Request::Object(ObjectRequest::Digest { .. }),
+        ObjectRequest::Digest { file: FILE, disk: DISK, offset: 300, length: 3 }.into(),
+        "03 | 03 09 02 ac 02 03";
+    Request::Object(ObjectRequest::Sync { .. }),
+        ObjectRequest::Sync { file: FILE, disks: 2 }.into(), "03 | 04 09 02";
+    Request::Object(ObjectRequest::Truncate { .. }),
+        ObjectRequest::Truncate { file: FILE, disk: DISK, length: 300 }.into(),
+        "03 | 05 09 02 ac 02";
+    Request::Object(ObjectRequest::Length { .. }),
+        ObjectRequest::Length { file: FILE, disk: DISK }.into(), "03 | 06 09 02";
     Request::Block(BlockRequest::Pull(_)),
         BlockRequest::Pull(pull()).into(), "10 | 09 01 02 03 05 04";
     Request::Block(BlockRequest::Page { .. }),
@@ -221,7 +243,7 @@ pinned!(request: Request {
         "25 | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02";
     Request::File(FileRequest::Open(_)),
         FileRequest::Open(record()).into(),
-        "30 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+        "30 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01";
     Request::File(FileRequest::Close { .. }),
         FileRequest::Close { file: FILE, recorded: SIZE }.into(), "31 | 09 01 ac 02";
     Request::File(FileRequest::Resize { .. }),
@@ -232,12 +254,13 @@ pinned!(request: Request {
         FileRequest::SetModified { file: FILE, modified: TIME }.into(), "34 | 09 ac 02";
     Request::File(FileRequest::Measure(_)),
         FileRequest::Measure(record()).into(),
-        "35 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+        "35 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01";
     Request::File(FileRequest::OpenSizes { .. }),
         FileRequest::OpenSizes { after: Some(FILE) }.into(), "36 | 01 09";
     Request::File(FileRequest::Buffers { .. }),
         FileRequest::Buffers { file: FILE }.into(), "37 | 09";
-    Request::File(FileRequest::Drop { .. }), FileRequest::Drop { file: FILE }.into(), "38 | 09";
+    Request::File(FileRequest::Drop { .. }),
+        FileRequest::Drop { file: FILE, protection: Protection::Mirror }.into(), "38 | 09 01";
     Request::File(FileRequest::Lease { .. }),
         FileRequest::Lease { file: FILE, clock: 300, since: 5 }.into(), "39 | 09 ac 02 05";
     Request::File(FileRequest::WriteGathered(_)),
@@ -252,12 +275,12 @@ pinned!(request: Request {
         "3a | 09 ac 02 01 02 03 04 ad 02 01";
     Request::Catalogue(CatalogueRequest::Create { .. }),
         CatalogueRequest::Create { record: record(), made: MADE }.into(),
-        "40 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 e8 07 02";
+        "40 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 e8 07 02";
     Request::Catalogue(CatalogueRequest::MakeDirectory { .. }),
         CatalogueRequest::MakeDirectory { name: a(), made: MADE }.into(), "41 | 01 61 e8 07 02";
     Request::Catalogue(CatalogueRequest::SetDefaults { .. }),
         CatalogueRequest::SetDefaults { directory: a(), defaults: defaults() }.into(),
-        "42 | 01 61 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03";
+        "42 | 01 61 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03 01 01";
     Request::Catalogue(CatalogueRequest::Stat { .. }),
         CatalogueRequest::Stat { name: a() }.into(), "43 | 01 61";
     Request::Catalogue(CatalogueRequest::List { .. }),
@@ -278,6 +301,9 @@ pinned!(request: Request {
         CatalogueRequest::Forget { file: FILE }.into(), "4a | 09";
     Request::Catalogue(CatalogueRequest::Copy(_)),
         CatalogueRequest::Copy(catalogue_change()).into(), "4b | 01 05 06 02 09 01 02 07 08 0a 00";
+    Request::Catalogue(CatalogueRequest::SetBehind { .. }),
+        CatalogueRequest::SetBehind { server: SERVER, is_behind: true }.into(), "4c | 01 01";
+    Request::Catalogue(CatalogueRequest::Behind), CatalogueRequest::Behind.into(), "4d";
     Request::Group(GroupRequest::Register(_)),
         GroupRequest::Register(Box::new(register())).into(), "50 | 07 02 02 00 05 01 06";
     Request::Group(GroupRequest::Leave(_)),
@@ -346,6 +372,8 @@ pinned!(reply: Reply {
         "16 | ac 02 08";
     Reply::Lease { .. }, Reply::Lease { is_granted: true }, "17 | 01";
     Reply::Copied { .. }, Reply::Copied { position: 300 }, "18 | ac 02";
+    Reply::Length { .. }, Reply::Length { bytes: Some(300) }, "1a | 01 ac 02";
+    Reply::Servers(_), Reply::Servers(vec![SERVER]), "1b | 01 01";
 });
 
 pinned!(cooperation: Cooperation {
@@ -456,6 +484,7 @@ fn numbers_of_variants_are_their_positions() {
 const ID: RequestId = RequestId(7);
 const FILE: FileId = FileId(9);
 const SERVER: ServerId = ServerId(1);
+const DISK: DiskId = DiskId(2);
 const TIME: Timestamp = Timestamp::from_ns(300);
 const MADE: Made = Made { owner: 1000, at_s: 2 };
 const SIZE: FileSize = FileSize { cuts: 1, bytes: 300 };
@@ -488,6 +517,7 @@ fn record() -> FileRecord {
         stripe: Stripe { map, ..Stripe::round_robin(64, 2, 3) },
         pool: Pool::all(2),
         buffering: buffering(),
+        protection: Protection::Mirror,
     }
 }
 
@@ -498,6 +528,7 @@ fn defaults() -> FileDefaults {
         pool: vec![ServerId(4)],
         map: vec![ServerId(5)],
         buffering: buffering(),
+        protection: Some(Protection::Mirror),
     }
 }
 
@@ -666,6 +697,9 @@ fn status() -> ServerStatus {
         disks: vec![(7, 8)],
         files: vec![(SERVER, 9)],
         copies: vec![ServerId(1)],
+        behind: vec![ServerId(2)],
+        files_behind: 10,
+        repaired: 11,
     }
 }
 

@@ -16,11 +16,13 @@ pub enum RecordTable {
     Sizes,
     /// Copy of the records of the catalogue, of another node.
     CatalogueCopy,
+    /// Marks of files that may differ from their copies: on each node its own.
+    Mirrors,
 }
 
 impl RecordTable {
     /// All tables; `table as usize` is the index here.
-    pub const ALL: [Self; 3] = [Self::Catalogue, Self::Sizes, Self::CatalogueCopy];
+    pub const ALL: [Self; 4] = [Self::Catalogue, Self::Sizes, Self::CatalogueCopy, Self::Mirrors];
 }
 
 /// Durable records, each a number with some bytes. The bytes are real in every world.

@@ -3,7 +3,7 @@
 use super::instance::OnInstance;
 use super::value_parsers::{count, either};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
-use interface::{Declared, Replacement, parse_size as size};
+use interface::{Declared, Protection, Replacement, parse_size as size};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -251,4 +251,8 @@ pub(crate) struct LayoutSet {
     /// Maximum number of blocks of one file in a server's cache (0: limited only by the cache).
     #[arg(long, default_value = "0", value_name = "COUNT")]
     pub(crate) max_blocks: u32,
+    /// Protection of new files against the loss of a server: none, or mirror (the next server of a
+    /// file has a copy of what a server holds).
+    #[arg(long, value_name = "PROTECTION")]
+    pub(crate) protect: Option<Protection>,
 }

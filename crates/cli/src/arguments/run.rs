@@ -3,7 +3,7 @@
 use super::servers::{AsRoot, Hosts};
 use super::value_parsers::{count, memory};
 use clap::Args;
-use interface::parse_size as size;
+use interface::{Protection, parse_size as size};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -29,6 +29,10 @@ pub(crate) struct Run {
     /// Keep files in memory, this much at each server, which is taken at the start.
     #[arg(long, value_parser = memory, value_name = "SIZE", conflicts_with = "data")]
     pub(crate) memory: Option<u64>,
+    /// Protection of new files against the loss of a server: none, or mirror (the next server of a
+    /// file has a copy of what a server holds, which takes twice the space) (default: none).
+    #[arg(long, value_name = "PROTECTION")]
+    pub(crate) protect: Option<Protection>,
     /// Copy a file, or a directory with everything below it, into the instance first.
     #[arg(long, value_name = "PATH")]
     pub(crate) stage_in: Vec<PathBuf>,

@@ -6,7 +6,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
 use client::{DIRTY_PERCENT, Direct};
 use cluster::ServerOptions;
-use interface::{UserError, parse_size as size};
+use interface::{Protection, UserError, parse_size as size};
 use std::path::PathBuf;
 
 const START_HELP: &str = "\
@@ -63,6 +63,11 @@ pub(crate) struct Start {
     #[arg(long, value_parser = memory, value_name = "SIZE",
           conflicts_with_all = ["data", "direct", "degraded"])]
     pub(crate) memory: Option<u64>,
+    /// Protection of new files against the loss of a server: none, or mirror (the next server of a
+    /// file has a copy of what a server holds, which takes twice the space). Default: as at the
+    /// last start.
+    #[arg(long, value_name = "PROTECTION", conflicts_with = "degraded")]
+    pub(crate) protect: Option<Protection>,
     /// Listen by TCP on this address instead of Unix sockets. Clients then need the instance's key.
     #[arg(long, value_name = "HOST", conflicts_with = "hostfile")]
     pub(crate) tcp: Option<String>,

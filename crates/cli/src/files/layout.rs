@@ -1,11 +1,12 @@
 //! `layout get`, `layout set`: placement of files on servers, and their buffering there.
 
 use crate::arguments::{InstanceOnly, Layout, LayoutGet, LayoutSet};
-use crate::instances::servers::instance;
+use crate::instances::servers::{check_protection, instance};
 use crate::output::format::{plural, show_size};
 use crate::output::present;
 use client::{
-    Buffering, Declared, EntryKind, FileDefaults, FileRecord, ServerId, Session, instance_name,
+    Buffering, Declared, EntryKind, FileDefaults, FileRecord, Protection, ServerId, Session,
+    instance_name,
 };
 use interface::UserError;
 use serde_json::{Value, json};
@@ -44,9 +45,11 @@ fn say(which: &InstanceOnly, arguments: &LayoutSet) -> Result<(), UserError> {
             blocks_min: arguments.min_blocks,
             blocks_max: arguments.max_blocks,
         },
+        protection: arguments.protect,
     };
     let session = Session::new(instance(which));
     let servers = session.servers()?;
+    check_protection(arguments.protect, Some(servers))?;
     let mut named = arguments.pool.iter().chain(&arguments.map);
     if let Some(strange) = named.find(|server| **server >= servers) {
         return Err(UserError::usage(
@@ -82,6 +85,7 @@ fn show_file(record: &FileRecord, blocks_max: u64, as_json: bool) -> Result<(), 
             "block_bytes": stripe.block_bytes, "servers": stripe.servers, "pool": pool,
             "disks_per_server": stripe.disks_per_server, "map": map, "blocks": places,
             "buffering": buffering_json(&record.buffering),
+            "protection": record.protection.to_string(),
         }));
     }
     present::line(&format!(
@@ -96,6 +100,9 @@ fn show_file(record: &FileRecord, blocks_max: u64, as_json: bool) -> Result<(), 
         }
     ))?;
     present::line(&format!("  {}", buffering_line(&record.buffering)))?;
+    if let Some(line) = protection_line(record.protection) {
+        present::line(line)?;
+    }
     places.into_iter().try_for_each(|(block, server, at)| {
         let (disk, slot) = (at.disk.0, at.slot);
         present::line(&format!("  block {block:>8}  server {server}  disk {disk}  slot {slot}"))
@@ -110,6 +117,7 @@ fn show_directory(name: &str, defaults: &FileDefaults, as_json: bool) -> Result<
             "schema": "unisono.layout/1", "name": name, "type": "directory",
             "block_bytes": defaults.block_bytes, "servers": defaults.servers, "pool": pool,
             "map": map, "buffering": buffering_json(&defaults.buffering),
+            "protection": defaults.protection.map(|protection| protection.to_string()),
         }));
     }
     let block = defaults.block_bytes.map_or_else(|| "1 MiB".to_owned(), show_size);
@@ -123,7 +131,18 @@ fn show_directory(name: &str, defaults: &FileDefaults, as_json: bool) -> Result<
         (_, map) => format!("servers {} and so on", numbers(map)),
     };
     present::line(&format!("{name}/  a new file gets blocks of {block}, on {place}"))?;
-    present::line(&format!("  {}", buffering_line(&defaults.buffering)))
+    present::line(&format!("  {}", buffering_line(&defaults.buffering)))?;
+    match protection_line(defaults.protection.unwrap_or_default()) {
+        Some(line) => present::line(line),
+        None => Ok(()),
+    }
+}
+
+fn protection_line(protection: Protection) -> Option<&'static str> {
+    match protection {
+        Protection::None => None,
+        Protection::Mirror => Some("  mirrored: the next server has a copy of what a server holds"),
+    }
 }
 
 fn numbers(servers: &[u32]) -> String {

@@ -2,10 +2,11 @@
 
 use super::file_systems::{DiskSpace, file_systems};
 use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start};
-use crate::output::format::show_size;
+use crate::output::format::{plural, show_size};
 use crate::output::present;
 use client::{
-    Direct, Instance, InstanceFile, LostDisk, LostFile, ServerEntry, ServerState, Session,
+    Direct, Instance, InstanceFile, LostDisk, LostFile, Protection, ServerEntry, ServerState,
+    ServerStatus, Session,
 };
 use cluster::{
     DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, Program, Rebuilt,
@@ -26,6 +27,8 @@ pub(crate) const SERVERS: u32 = 4;
 pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
     arguments.root.check()?;
     let instance = instance(&arguments.which);
+    let servers = arguments.servers.or(arguments.servers_per_host);
+    check_protection(arguments.protect, servers)?;
     let file = match target(&arguments.hosts, arguments.tcp.is_some())? {
         Target::Here => start_here(&instance, arguments)?,
         Target::Hosts(plan) => start_on_hosts(&instance, &plan, arguments)?,
@@ -34,6 +37,7 @@ pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
     if file.degraded.is_none() {
         session.free_leftovers();
     }
+    protect(&session, arguments.protect)?;
     if arguments.which.json {
         let mut shown = json!({
             "schema": "unisono.start/1",
@@ -56,6 +60,26 @@ pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
         present::line(&format!("  {whose}  process {pid}  {}", place_of_data(&file, server)))?;
     }
     file.degraded.map_or(Ok(()), |lost| show_degraded(&session, &file.servers, &lost))
+}
+
+/// Refuses a protection that files on one server cannot have, before anything is started.
+pub(crate) fn check_protection(
+    protection: Option<Protection>,
+    servers: Option<u32>,
+) -> Result<(), UserError> {
+    let checked = protection.unwrap_or_default().validate(servers.unwrap_or(SERVERS));
+    checked.map_err(|cause| {
+        UserError::usage(
+            "cannot protect the files",
+            cause.to_string(),
+            "start 2 servers or more, or leave out --protect",
+        )
+    })
+}
+
+/// Protects new files of an instance that has just been started, if that is asked for.
+pub(crate) fn protect(session: &Session, protection: Option<Protection>) -> Result<(), UserError> {
+    protection.map_or(Ok(()), |protection| session.protect(protection))
 }
 
 /// Where a server keeps the data of files.
@@ -317,10 +341,24 @@ fn state_line(state: &ServerState) -> String {
                 show_size(status.cache_bytes),
                 show_size(total(|disk| disk.free_bytes)),
                 show_size(total(|disk| disk.size_bytes)),
-            )
+            ) + &mirrors_words(status)
         }
         Err(cause) => format!("  {whose}  does not answer at {}: {cause}", entry.address),
     }
+}
+
+/// What there is to say of mirrored files, if there is something.
+fn mirrors_words(status: &ServerStatus) -> String {
+    let clip = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let behind = match status.files_behind {
+        0 => String::new(),
+        files => format!("  the copies of {} are behind", plural(clip(files), "mirrored file")),
+    };
+    let repaired = match status.repaired {
+        0 => String::new(),
+        ranges => format!("  {} repaired", plural(clip(ranges), "damaged range")),
+    };
+    behind + &repaired
 }
 
 pub(crate) fn state_json(state: &ServerState) -> serde_json::Value {
@@ -334,6 +372,8 @@ pub(crate) fn state_json(state: &ServerState) -> serde_json::Value {
             "collective_bytes": status.collective_bytes,
             "files": files,
             "catalogue_copies": status.copies.iter().map(|server| server.0).collect::<Vec<_>>(),
+            "copies_behind_of": status.behind.iter().map(|server| server.0).collect::<Vec<_>>(),
+            "files_behind": status.files_behind, "repaired": status.repaired,
             "disks": status.disks.iter().map(|(capacity, free)| json!({
                 "capacity_bytes": capacity, "free_bytes": free
             })).collect::<Vec<_>>(),

@@ -161,10 +161,10 @@ impl Work<'_> {
             // The call that makes the file will report the error.
             Ok(None) | Err(_) => FileDefaults::default(),
         };
-        let Placement { stripe, pool, buffering } =
-            placement(connection, self.worker.usual, &defaults, self.bytes);
-        let made = made_now();
-        let new = NewFile { name: part.clone(), bytes: self.bytes, stripe, pool, buffering, made };
+        let placed = placement(connection, self.worker.usual, &defaults, self.bytes);
+        let Placement { stripe, pool, buffering, protection } = placed;
+        let (made, name_now, bytes) = (made_now(), part.clone(), self.bytes);
+        let new = NewFile { name: name_now, bytes, stripe, pool, buffering, protection, made };
         // Before the file is made, which takes as long as a server does. Nothing else has its name.
         let undo = Undo::on_signals(Cleanup::RemoveCopy {
             instance: connection.instance().clone(),

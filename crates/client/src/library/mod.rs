@@ -40,6 +40,7 @@ pub use connection::Connection;
 pub use file::{File, Page};
 pub use group::{CollectiveOptions, Group};
 pub use hints::{Form, HINTS, Hint, HintSite, Hints, Verdict, hints_of_environment};
+pub use naming::NewFileOptions;
 pub use nodes::NewFileNode;
 pub use operation::{Operation, wait_any};
 pub use options::ConnectionOptions;

@@ -10,8 +10,17 @@ use super::group::random_number;
 use crate::files::{Placement, Usual, made_now, make_directories, placement};
 use filesystem::{Fault, NewFile};
 use interface::{ErrorKind, UserError};
-use policy::{Buffering, Pool, Stripe};
+use policy::{Buffering, Pool, Protection, Stripe};
 use wire::{Entry, EntryKind, FileDefaults, FileRecord, instance_name};
+
+/// What a new file has that its directory may say otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct NewFileOptions {
+    /// Unit of striping, in bytes.
+    pub block_bytes: Option<u64>,
+    /// Protection against the loss of a server.
+    pub protection: Option<Protection>,
+}
 
 /// Times that a file is tried to be opened or made while others make and remove it.
 const OPEN_ATTEMPTS_MAX: u32 = 16;
@@ -77,7 +86,8 @@ impl Connection {
             || what,
             async move |shared| {
                 let (pool, made) = (Pool::all(shared.client.servers()), made_now());
-                let new = NewFile { name, bytes, stripe, pool, buffering, made };
+                let protection = Protection::None;
+                let new = NewFile { name, bytes, stripe, pool, buffering, protection, made };
                 shared.client.create_as(new).await
             },
         )?;
@@ -126,7 +136,7 @@ impl Connection {
                 Err(error) if error.kind == ErrorKind::NotFound => {}
                 opened => return opened,
             }
-            match self.create_by_default(name, None) {
+            match self.create_by_default(name, NewFileOptions::default()) {
                 // Another process was faster.
                 Err(error) if error.kind == ErrorKind::AlreadyExists => {}
                 created => return created,
@@ -136,28 +146,31 @@ impl Connection {
     }
 
     /// Makes an empty file as its directory says, over all servers that the directory permits, and
-    /// opens it. `block_bytes` is used in place of what the directory says.
+    /// opens it. What `options` say is used in place of what the directory says.
     ///
     /// # Errors
     /// As for [`Connection::create`].
     pub fn create_by_default(
         &self,
         name: &str,
-        block_bytes: Option<u64>,
+        options: NewFileOptions,
     ) -> Result<File, UserError> {
+        let NewFileOptions { block_bytes, protection } = options;
         let name = instance_name(name);
         let disks_per_server = self.instance().read()?.disks_per_server;
         let usual = Usual { block_bytes, disks_per_server };
         let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
-        let defaults = match self.find(directory)?.map(|entry| entry.kind) {
+        let mut defaults = match self.find(directory)?.map(|entry| entry.kind) {
             Some(EntryKind::Directory(defaults)) => defaults,
             // The creation finds out why there is no such directory.
             Some(EntryKind::File(_) | EntryKind::Special(_)) | None => FileDefaults::default(),
         };
+        defaults.protection = protection.or(defaults.protection);
         // A file that is to grow deserves all servers.
-        let Placement { stripe, pool, buffering } = placement(self, usual, &defaults, u64::MAX);
+        let placed = placement(self, usual, &defaults, u64::MAX);
+        let Placement { stripe, pool, buffering, protection } = placed;
         let made = made_now();
-        self.create_as(NewFile { name, bytes: 0, stripe, pool, buffering, made })
+        self.create_as(NewFile { name, bytes: 0, stripe, pool, buffering, protection, made })
     }
 
     /// Stripe over all disks of the instance.

@@ -104,9 +104,10 @@ impl Connection {
     ) -> Result<NodeEntry, UserError> {
         let usual = Usual { block_bytes: None, disks_per_server };
         // A file that is to grow deserves all servers.
-        let Placement { stripe, pool, buffering } = placement(self, usual, defaults, u64::MAX);
-        let (file, name) = (FileId(0), new.place.part.clone());
-        let record = FileRecord { file, name, bytes: 0, cuts: 0, stripe, pool, buffering };
+        let placed = placement(self, usual, defaults, u64::MAX);
+        let Placement { stripe, pool, buffering, protection } = placed;
+        let (file, name, bytes, cuts) = (FileId(0), new.place.part.clone(), 0, 0);
+        let record = FileRecord { file, name, bytes, cuts, stripe, pool, buffering, protection };
         self.make_node(new.of_kind(NewKind::File(record)))
     }
 

@@ -32,6 +32,8 @@ pub struct ServerConfig {
     /// Otherwise the one is written back and read again, and the others go to the disk, as in the
     /// simulated machines of the papers.
     pub caches_ends: bool,
+    /// True if other servers have copies of the catalogue of this one.
+    pub copies_catalogue: bool,
     /// True if nothing may be changed, because some data of the instance is lost.
     pub read_only: bool,
     /// Processor costs of the server's own work.

@@ -4,7 +4,16 @@ use crate::server::files::open_file::OpenFile;
 use policy::Location;
 use units::{DiskId, ServerId};
 use wire::Fault;
-use world::DiskError;
+use world::{DiskError, RecordsError};
+
+/// Returns the fault of the records of server `server`.
+pub(crate) fn records_fault(server: ServerId, error: &RecordsError) -> Fault {
+    let cause = error.to_string();
+    match error {
+        RecordsError::NoSpace { .. } => Fault::NoSpace { server, cause },
+        RecordsError::Failed { .. } => Fault::DiskFailed { server, cause },
+    }
+}
 
 /// Returns the fault of a disk of server `server`.
 pub(crate) fn disk_fault(server: ServerId, error: &DiskError) -> Fault {
@@ -50,7 +59,7 @@ pub(crate) fn file_fault(
 mod tests {
     //! Proves: damage of an object is reported as bytes of its file, within its block and the file.
     use super::*;
-    use policy::{Buffering, Pool, Stripe};
+    use policy::{Buffering, Pool, Protection, Stripe};
     use units::FileId;
     use wire::FileRecord;
     use world::Damage;
@@ -61,8 +70,8 @@ mod tests {
         let stripe = Stripe::round_robin(block_bytes, 3, 2);
         let (file, name) = (FileId(1), "f".to_owned());
         let (pool, buffering) = (Pool::Consecutive { first: 1, of: 4 }, Buffering::default());
-        let bytes = file_bytes;
-        let record = FileRecord { file, name, bytes, cuts: 0, stripe, pool, buffering };
+        let (bytes, cuts, protection) = (file_bytes, 0, Protection::None);
+        let record = FileRecord { file, name, bytes, cuts, stripe, pool, buffering, protection };
         let record = OpenFile::new(record);
         let (disk, object, length) = ("d".to_owned(), file, 65_536);
         let damage = Damage::Mismatch;
@@ -94,7 +103,8 @@ mod tests {
         let stripe = Stripe::round_robin(1, 1, 1);
         let (pool, buffering, name) = (Pool::all(1), Buffering::default(), String::new());
         let file = FileId(1);
-        let file = FileRecord { file, name, bytes: 1, cuts: 0, stripe, pool, buffering };
+        let (bytes, cuts, protection) = (1, 0, Protection::None);
+        let file = FileRecord { file, name, bytes, cuts, stripe, pool, buffering, protection };
         let file = OpenFile::new(file);
         let object = FileId(1);
         let (disk, damage) = (String::new(), Damage::Missing);

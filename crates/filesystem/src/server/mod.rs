@@ -8,6 +8,8 @@
 //! | `counters.rs`, `stop.rs` | what its status counts, and its end |
 //! | `requests.rs`, `answer.rs`, `faults.rs` | one request and its answer |
 //! | `liveness.rs` | pings of clients that others wait for |
+//! | `other_servers.rs` | calls of this server to others |
+//! | `mirrors/` | copies of mirrored files: those of its own parts, and those that it has |
 //! | `leases/` | leases of clients that gather small writes |
 //! | `groups/` | groups of clients: their calls, counters and locks |
 //! | `client_caches/` | caches at clients: copies of lines, cooperation |
@@ -34,14 +36,16 @@ pub(crate) mod files;
 mod groups;
 mod leases;
 mod liveness;
+mod mirrors;
+mod other_servers;
 mod requests;
 mod service;
 mod state;
 mod stop;
 pub(crate) mod transfers;
 
-pub use catalogue::{CopyHolder, POSITION_KEY as COPY_POSITION_KEY, position_of as copy_position};
+pub use catalogue::{OtherServer, POSITION_KEY as COPY_POSITION_KEY, position_of as copy_position};
 pub use config::ServerConfig;
 pub(crate) use groups::Roster;
-pub use service::{serve, serve_with_copies};
+pub use service::{serve, serve_among_others};
 pub(crate) use state::Server;

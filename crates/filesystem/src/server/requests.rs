@@ -210,6 +210,9 @@ impl<W: World> Server<W> {
             disks,
             files: self.catalogue().map_or_else(Vec::new, Catalogue::files),
             copies: self.catalogue().map_or_else(Vec::new, |it| it.copies().current()),
+            behind: self.catalogue().map_or_else(Vec::new, Catalogue::behind),
+            files_behind: self.mirrors().files_behind(),
+            repaired: self.disks().repaired(),
         };
         Ok(Reply::Status(status).into())
     }

@@ -7,22 +7,31 @@
 //! - No message makes the server panic.
 
 use crate::scale::start;
-use crate::server::catalogue::{Catalogue, CatalogueCopy, CopyHolder};
+use crate::server::catalogue::{Catalogue, CatalogueCopy, OtherServer};
 use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
+use crate::server::mirrors::Marks;
 use crate::server::state::Server;
 use crate::server::transfers::active_transfers::TransferKey;
 use futures_util::FutureExt;
-use futures_util::future::{join, join_all, select};
+use futures_util::future::{Either, join, join_all, join3, select};
 use std::convert::Infallible;
 use std::rc::Rc;
 use tracing::debug;
-use units::{PeerId, ServerId};
+use units::{Duration, PeerId, ServerId};
 use wire::{
-    Fault, FileRequest, Frequent, Message, Request, RequestId, WriteGathered, WriteRequest,
+    CatalogueRequest, Fault, FileRequest, Frequent, Message, Reply, Request, RequestId,
+    WriteGathered, WriteRequest,
 };
 use world::{Incoming, Payload, World};
+
+/// Time without a change of a copy after which a server that ends does not wait for the servers of
+/// whose parts it has copies.
+const LINGER_IDLE: Duration = Duration::from_ms(1_000);
+
+/// Time between two looks whether such servers have left.
+const LINGER_LOOK: Duration = Duration::from_ms(5);
 
 /// Serves until a client asks to stop or `stop_requested` ends. Everything is written back when it
 /// returns. Calls `is_ready` when the server is ready to serve.
@@ -36,15 +45,16 @@ pub async fn serve<W: World>(
         is_ready();
         Vec::new()
     };
-    serve_with_copies(world, config, is_ready, stop_requested).await
+    serve_among_others(world, config, is_ready, stop_requested).await
 }
 
-/// Serves as [`serve`] does. `is_ready` returns the other servers that keep copies of the catalogue
-/// of this one; the first of them has each change before it is answered.
-pub async fn serve_with_copies<W: World>(
+/// Serves as [`serve`] does, as one of several servers that know one another. `is_ready` returns
+/// the other ones. They keep copies of the catalogue of server 0, of which the first one has each
+/// change before it is answered, and copies of mirrored files.
+pub async fn serve_among_others<W: World>(
     world: W,
     config: ServerConfig,
-    is_ready: impl FnOnce() -> Vec<CopyHolder>,
+    is_ready: impl FnOnce() -> Vec<OtherServer>,
     stop_requested: impl Future<Output = ()>,
 ) -> Result<(), Fault> {
     let (mut catalogue, mut copy) = (None, None);
@@ -53,52 +63,77 @@ pub async fn serve_with_copies<W: World>(
         id => copy = Some(CatalogueCopy::load(world.clone(), id).await?),
     }
     let kept_sizes = KeptSizes::load(world.clone(), config.id).await?;
-    let holders = is_ready();
-    let server = Server::new(world, config, kept_sizes, catalogue, copy);
+    let marks = Marks::load(world.clone(), config.id).await?;
+    let others = is_ready();
+    let server = Server::new(world, config, kept_sizes, catalogue, copy, marks);
+    let addresses = others.iter().map(|other| (other.server, other.address.clone()));
+    server.others().learn(addresses);
     let copies = server.catalogue().map(Catalogue::copies);
-    let copying = copies.into_iter().flat_map(|copies| copies.follow(holders.clone()));
+    let copies = copies.filter(|_| server.config().copies_catalogue);
+    let copying = copies.into_iter().flat_map(|copies| copies.follow(others.clone()));
     let copying: Vec<_> = copying.collect();
-    let listening = join(listen(&server), disconnect_stalled(&server));
+    let renewing = async {
+        match server.config().read_only {
+            true => {}
+            false => server.mirrors().renew().await,
+        }
+    };
+    let listening = join3(listen(&server), disconnect_stalled(&server), renewing);
     let listening = std::pin::pin!(join(listening, join_all(copying)));
     let stopping = std::pin::pin!(async {
         let stopped = std::pin::pin!(server.stop().until_requested());
         select(stopped, std::pin::pin!(stop_requested)).await;
         server.recall_before_end().await;
+        finish(&server).await
     });
-    select(listening, stopping).await;
-    finish(&server).await
+    match select(listening, stopping).await {
+        Either::Left(_) => finish(&server).await,
+        Either::Right((stored, _)) => stored,
+    }
 }
 
-/// Disconnects all clients, finishes the changes of the catalogue and writes everything back.
+/// Disconnects all clients, finishes the changes of the catalogue and writes everything back. Then
+/// answers the other servers, until they have written back to the copies here.
 async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
+    server.stop().begin_end();
     if let Some(catalogue) = server.catalogue() {
         // Nobody sends changes to them any more.
         catalogue.copies().give_up();
     }
     // Dropping the sessions ends their active requests.
-    let sessions = server.clients().take_all();
+    let sessions = server.clients().take_all_but_holders();
     server.collectives().cancel();
-    for (peer, _) in sessions.iter() {
-        server.world().disconnect(peer);
-        server.client_caches().leave(peer);
+    for (peer, _) in &sessions {
+        server.world().disconnect(*peer);
+        server.client_caches().leave(*peer);
     }
     drop(sessions);
     let Ok(()) = server.changes().finished().await;
-    if server.config().read_only {
-        return Ok(());
+    let mut stored = Ok(());
+    if !server.config().read_only {
+        stored = server.cache().write_back_all().await;
+        for file in server.files().all() {
+            server.disks().set_time(&file).await;
+        }
+        // After the data that must not be lost.
+        for (file, protection) in server.files().all_nameless() {
+            stored = stored.and(server.drop_file(file, protection).await.map(|_| ()));
+        }
+        // The records are obsolete; if this fails, the next start finds them again.
+        let _ = server.kept_sizes().settle().await;
+        if let Some(catalogue) = server.catalogue() {
+            let _ = catalogue.settle().await;
+        }
+        server.disks().settle_copies().await;
     }
-    let mut stored = server.cache().write_back_all().await;
-    for file in server.files().all() {
-        server.disks().set_time(&file).await;
-    }
-    // After the data that must not be lost.
-    for file in server.files().all_nameless() {
-        stored = stored.and(server.drop_file(file).await.map(|_| ()));
-    }
-    // The records are obsolete; if this fails, the next start finds them again.
-    let _ = server.kept_sizes().settle().await;
-    if let Some(catalogue) = server.catalogue() {
-        let _ = catalogue.settle().await;
+    server.others().leave();
+    let begun = server.world().now();
+    let is_idle = || {
+        let last = server.clients().last_change_of_copy().max(begun);
+        server.world().now().since(last) >= LINGER_IDLE
+    };
+    while server.clients().has_holders() && !is_idle() {
+        server.world().sleep(LINGER_LOOK).await;
     }
     stored
 }
@@ -107,12 +142,7 @@ async fn listen<W: World>(server: &Rc<Server<W>>) {
     loop {
         match server.world().receive().await {
             Incoming::Message { from, header, body } => server.accept(from, &header, body),
-            Incoming::Departed { peer, .. } => {
-                if let Some(catalogue) = server.catalogue() {
-                    catalogue.copies().departed(peer);
-                }
-                server.forget(peer);
-            }
+            Incoming::Departed { peer, .. } => server.forget(peer),
         }
     }
 }
@@ -126,15 +156,22 @@ async fn disconnect_stalled<W: World>(server: &Rc<Server<W>>) {
     }
 }
 
+/// True for a request that other servers make as they end.
+fn is_of_server(request: &Request) -> bool {
+    use CatalogueRequest::{Behind, SetBehind};
+    matches!(request, Request::Object(_) | Request::Catalogue(SetBehind { .. } | Behind))
+}
+
 impl<W: World> Server<W> {
     /// Accepts one message. Disconnects the sender of an invalid one.
     fn accept(self: &Rc<Self>, from: PeerId, header: &[u8], body: Option<W::Payload>) {
         let accepted = match Frequent::decode(header) {
+            Some(Frequent::Read(..) | Frequent::Write(..)) if self.stop().is_ending() => false,
             Some(Frequent::Read(id, read)) => {
                 self.begin((from, id), 0, |server| server.answer_read((from, id), read))
             }
             Some(Frequent::Write(id, write)) => self.begin_write((from, id), write, body),
-            Some(Frequent::Done(_)) => false,
+            Some(Frequent::Done(id)) => self.others().accept(from, id, Ok(Reply::Done), body),
             None => match wire::decode(header) {
                 Ok(Message::Hello { version, key }) => {
                     self.greet(from, Session::new(self.world().clone(), key, version))
@@ -144,14 +181,23 @@ impl<W: World> Server<W> {
                     self.clients().greet_again(from, session)
                 }
                 Ok(Message::Request { .. }) if self.clients().is_further(from) => false,
+                Ok(Message::Request { request, .. })
+                    if self.stop().is_ending() && !is_of_server(&request) =>
+                {
+                    false
+                }
                 Ok(Message::Request { id, request }) => {
                     self.begin_request((from, id), header.len() as u64, request, body)
                 }
                 Ok(Message::CacheAnswer(answer)) => self.client_caches().accept(from, answer, body),
-                // Of a server with a copy of the catalogue.
-                Ok(Message::Reply { result, .. }) => self
-                    .catalogue()
-                    .is_some_and(|catalogue| catalogue.copies().accept(from, result)),
+                // Of a server with a copy of the catalogue, or of files.
+                Ok(Message::Reply { id, result }) => {
+                    let copies = self.catalogue().map(Catalogue::copies);
+                    match copies.filter(|copies| copies.is_at(from)) {
+                        Some(copies) => copies.accept(from, result),
+                        None => self.others().accept(from, id, result, body),
+                    }
+                }
                 Ok(_) | Err(_) => false,
             },
         };
@@ -217,7 +263,7 @@ impl<W: World> Server<W> {
     }
 
     /// Starts to carry out gathered writes, if the budget permits. `bytes` is the size of their
-    /// list.
+    /// list. A client that only returns its lease, for which others wait, needs no room.
     fn begin_gathered(
         self: &Rc<Self>,
         call: (PeerId, RequestId),
@@ -226,12 +272,11 @@ impl<W: World> Server<W> {
         body: Option<W::Payload>,
     ) -> bool {
         let bytes = bytes + body.as_ref().map_or(0, Payload::length);
-        match self.memory().keep_gathered(bytes) {
-            Some(permit) => {
-                self.begin(call, 0, |server| server.answer_gathered(call, request, body, permit))
-            }
-            None => self.begin(call, 0, |server| server.turn_away(call)),
+        let permit = self.memory().keep_gathered(bytes);
+        if permit.is_none() && !(request.writes.is_empty() && body.is_none()) {
+            return self.begin(call, 0, |server| server.turn_away(call));
         }
+        self.begin(call, 0, |server| server.answer_gathered(call, request, body, permit))
     }
 
     /// Starts a request of `bytes` bytes, in the part of the server that serves it. (Numbers of
@@ -249,6 +294,9 @@ impl<W: World> Server<W> {
             Request::Cache(request) => {
                 let bytes = bytes + body.as_ref().map_or(0, Payload::length);
                 self.begin(call, bytes, |server| server.answer_cache(call, *request, body))
+            }
+            Request::Object(request) => {
+                self.begin(call, bytes, |server| server.answer_object(call, request, body))
             }
             Request::Block(request) => {
                 self.begin(call, bytes, |server| server.answer_block(call, request))
@@ -278,8 +326,14 @@ impl<W: World> Server<W> {
     }
 
     /// Ends the session of a client that has left: its requests end, its buffers are freed, its
-    /// collectives fail.
+    /// collectives fail. Ends calls of this server to a server that has left.
     pub(crate) fn forget(self: &Rc<Self>, peer: PeerId) {
+        if let Some(catalogue) = self.catalogue() {
+            catalogue.copies().departed(peer);
+        }
+        if self.others().departed(peer) {
+            self.mirrors().notice_ended_connections();
+        }
         if let Some(session) = self.clients().depart(peer) {
             debug!(client = peer.0, "a client has left");
             self.leases().leave(peer);

@@ -13,13 +13,16 @@ use crate::server::files::open_files::OpenFiles;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::groups::Groups;
 use crate::server::leases::{Leases, Readers};
+use crate::server::mirrors::{Marks, Mirrors};
+use crate::server::other_servers::OtherServers;
 use crate::server::stop::Stop;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::memory::TransferMemory;
+use policy::Protection;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, ServerId};
-use wire::Fault;
+use wire::{Fault, FileRecord};
 use world::{Scope, World};
 
 /// A server: its parts, each with state of its own.
@@ -30,8 +33,10 @@ pub(crate) struct Server<W: World> {
     write_failures: Rc<WriteFailures>,
     files: OpenFiles,
     kept_sizes: KeptSizes<W>,
-    disks: FileDisks<W>,
-    catalogue: Option<Catalogue<W>>,
+    disks: Rc<FileDisks<W>>,
+    others: Rc<OtherServers<W>>,
+    mirrors: Rc<Mirrors<W>>,
+    catalogue: Option<Rc<Catalogue<W>>>,
     catalogue_copy: Option<CatalogueCopy<W>>,
     clients: Clients<W>,
     client_caches: ClientCaches<W>,
@@ -54,18 +59,28 @@ impl<W: World> Server<W> {
         kept_sizes: KeptSizes<W>,
         catalogue: Option<Catalogue<W>>,
         catalogue_copy: Option<CatalogueCopy<W>>,
+        marks: (Marks<W>, Vec<FileRecord>),
     ) -> Rc<Self> {
         let memory = TransferMemory::new(&config, world.disks().len());
         let write_failures = Rc::new(WriteFailures::default());
+        let catalogue = catalogue.map(Rc::new);
+        let others = Rc::new(OtherServers::new(world.clone(), config.id));
+        let (told, known) = (Rc::clone(&others), catalogue.clone());
+        let mirrors = Rc::new(Mirrors::new(world.clone(), config.id, told, known, marks));
+        let (failures, copies) = (Rc::clone(&write_failures), Rc::clone(&mirrors));
+        let disks = Rc::new(FileDisks::new(world.clone(), &config, failures, copies));
         let cache = BlockCache::new(
             world.clone(),
             &config,
             Rc::clone(memory.watchdog()),
             Rc::clone(&write_failures),
+            Rc::clone(&disks),
         );
         Rc::new(Self {
             cache,
-            disks: FileDisks::new(world.clone(), config.id, Rc::clone(&write_failures)),
+            disks,
+            others,
+            mirrors,
             write_failures,
             changes: Scope::new(world.clone()),
             collectives: Scope::new(world.clone()),
@@ -120,9 +135,19 @@ impl<W: World> Server<W> {
         &self.disks
     }
 
+    /// The other servers of the instance.
+    pub(crate) fn others(&self) -> &OtherServers<W> {
+        &self.others
+    }
+
+    /// Copies of the parts of mirrored files that this server holds.
+    pub(crate) fn mirrors(&self) -> &Rc<Mirrors<W>> {
+        &self.mirrors
+    }
+
     /// The catalogue, which one server of an instance has.
     pub(crate) fn catalogue(&self) -> Option<&Catalogue<W>> {
-        self.catalogue.as_ref()
+        self.catalogue.as_deref()
     }
 
     /// The copy of the catalogue, which the other servers have.
@@ -193,11 +218,12 @@ impl<W: World> Server<W> {
             return false;
         }
         // At once, so that no client opens it again.
-        self.files.forget(file);
+        let known = self.files.forget(file);
+        let protection = known.map_or(Protection::None, |known| known.protection);
         let server = Rc::clone(self);
         self.changes.spawn(async move {
             // No client is left that could get a fault of the disk; the remaining data has no name.
-            let _ = server.drop_file(file).await;
+            let _ = server.drop_file(file, protection).await;
             Ok(())
         });
         true
@@ -208,6 +234,7 @@ impl<W: World> Server<W> {
         if let Some(file) = self.files.forget_unused(file) {
             // It takes effect at once.
             drop(self.disks.set_time(&file));
+            self.mirrors.release(file.file);
         }
     }
 

@@ -7,6 +7,7 @@ use std::cell::Cell;
 #[derive(Default)]
 pub(crate) struct Stop {
     is_requested: Cell<bool>,
+    is_ending: Cell<bool>,
     requested: Signal,
 }
 
@@ -15,6 +16,16 @@ impl Stop {
     pub(crate) fn request(&self) {
         self.is_requested.set(true);
         self.requested.notify();
+    }
+
+    /// Notes that the server ends: from now on it answers other servers only.
+    pub(crate) fn begin_end(&self) {
+        self.is_ending.set(true);
+    }
+
+    /// True once the server answers other servers only.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.get()
     }
 
     /// Waits until a client has asked the server to end.

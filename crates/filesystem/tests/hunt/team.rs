@@ -4,7 +4,8 @@ use super::Run;
 use super::model::{GRACE, Values};
 use super::plan::SILENT_MAX;
 use crate::support::{
-    JOIN_TIMEOUT, Numbers, Start, address, memory_of, read_back, transfer, write_image,
+    JOIN_TIMEOUT, Numbers, Start, address, create_alone, memory_of, read_back, transfer,
+    write_image,
 };
 use filesystem::collective::{Part, Strategy};
 use filesystem::{Client, Fault, PeerMesh, SmallCalls};
@@ -403,7 +404,7 @@ impl Member {
                     };
                     (file, model.begin_change(team, insert))
                 };
-                let made = client.create(name, *bytes, stripe).await;
+                let made = create_alone(client, &self.run.shape, name, *bytes).await;
                 let made = made.map(|record| run.model.borrow_mut().identify(file, record.file));
                 apply(changed, made, !names.contains_key(name))
             }

@@ -6,18 +6,21 @@
 
 use filesystem::collective::{Strategy, Transfer};
 use filesystem::{
-    Client, CopyHolder, Costs, Fault, NewFile, PeerMesh, ServerConfig, SharedMemory,
-    serve_with_copies,
+    Client, Costs, Fault, NewFile, OtherServer, PeerMesh, ServerConfig, SharedMemory,
+    serve_among_others,
 };
-use policy::{Access, Buffering, Direction, DiskOrder, PageMap, Pool, ReplacementPolicies, Stripe};
+use policy::{
+    Access, Buffering, Direction, DiskOrder, PageMap, Pool, Protection, ReplacementPolicies,
+    Stripe, copy_object,
+};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
-use units::{ClientId, Duration, Instant, ServerId, SplitMix64};
+use units::{ClientId, Duration, FileId, Instant, ServerId, SplitMix64};
 use wire::{FileRecord, Made, ServerStatus};
 use world::payload::{Bytes, Kind};
-use world::{Address, Clock, Memory, Network, Payloads, Randomness, Tasks};
+use world::{Address, Clock, Disk, Disks, Memory, Network, Payloads, Randomness, Tasks};
 use world_simulated::models::ideal::IdealSpec;
 use world_simulated::{
     DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, MessageCosts, NetworkKind,
@@ -43,6 +46,9 @@ pub(crate) struct Shape {
     pub(crate) client_caches: bool,
     /// True if the other servers have copies of the catalogue.
     pub(crate) copies: bool,
+    /// Protection of the files that [`create`] makes on several servers. `UNISONO_PROTECTION` sets
+    /// it for all tests.
+    pub(crate) protection: Protection,
     /// Replacement policies of the servers.
     pub(crate) policies: ReplacementPolicies,
     /// Processor costs of servers and clients.
@@ -68,6 +74,7 @@ impl Default for Shape {
             buffer_bytes: u64::MAX,
             client_caches: true,
             copies: false,
+            protection: environment("UNISONO_PROTECTION").unwrap_or_default(),
             policies: ReplacementPolicies::default(),
             costs: Costs::FREE,
             mechanism: fast_disk(),
@@ -100,6 +107,11 @@ pub(crate) fn fast_disk() -> DiskKind {
 /// Time that members wait for one another to join.
 pub(crate) const JOIN_TIMEOUT: Duration = Duration::from_ms(1_000);
 
+thread_local! {
+    /// Protection of new files in the cluster that this thread made last.
+    static PROTECTION: Cell<Protection> = const { Cell::new(Protection::None) };
+}
+
 /// A machine with running servers.
 pub(crate) struct Cluster<P: Kind = Bytes> {
     pub(crate) shape: Shape,
@@ -124,6 +136,7 @@ impl<P: Kind> Cluster<P> {
 
     /// As [`Cluster::new`], on an engine that may have a recorder.
     pub(crate) fn on(engine: Engine, shape: Shape) -> Self {
+        PROTECTION.set(shape.protection);
         let machine = Machine::new(engine.clone(), &machine_config(&shape)).unwrap();
         let servers = (0..shape.servers).map(|id| start_server(&machine, &shape, id)).collect();
         Self { shape, engine, machine, _servers: servers }
@@ -248,14 +261,15 @@ pub(crate) fn start_server<P: Kind>(
         client_caches: shape.client_caches,
         caches_ends: true,
         read_only: false,
+        copies_catalogue: shape.copies,
         costs: shape.costs,
         policies: shape.policies.clone(),
     };
-    let others = (1..shape.servers).filter(|_| shape.copies && id == 0);
-    let holder = |other| CopyHolder { server: ServerId(other), address: address(other) };
-    let holders: Vec<CopyHolder> = others.map(holder).collect();
+    let others = (0..shape.servers).filter(|other| *other != id);
+    let holder = |other| OtherServer { server: ServerId(other), address: address(other) };
+    let holders: Vec<OtherServer> = others.map(holder).collect();
     world.clone().spawn(async move {
-        serve_with_copies(world, config, || holders, std::future::pending()).await.unwrap();
+        serve_among_others(world, config, || holders, std::future::pending()).await.unwrap();
     })
 }
 
@@ -305,7 +319,7 @@ pub(crate) fn only_seed() -> Option<u64> {
 }
 
 #[allow(clippy::disallowed_methods, reason = "the command line of a test is its environment")]
-fn environment(name: &str) -> Option<u64> {
+fn environment<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
 }
 
@@ -429,6 +443,39 @@ impl<P: Kind> Start<P> {
     }
 }
 
+/// Makes a file with the protection of the shape, from server 0 on, and opens it.
+pub(crate) async fn create_alone<P: Kind>(
+    client: &Client<SimulatedWorld<P>>,
+    shape: &Shape,
+    name: &str,
+    bytes: u64,
+) -> Result<FileRecord, Fault> {
+    let (stripe, pool) = (shape.stripe(), Pool::all(shape.servers));
+    let (name, made, buffering) = (name.to_owned(), Made::default(), Buffering::default());
+    let protection = shape.protection;
+    let new = NewFile { name, bytes, stripe, pool, buffering, protection, made };
+    client.create_as(new).await
+}
+
+/// Panics unless each copy of a mirrored file has what the server has of whose part it is a copy.
+pub(crate) async fn expect_copies_equal(cluster: &Cluster, file: &FileRecord) {
+    for place in (0..file.stripe.servers).map(ServerId) {
+        let copy = file.protection.copy_of(place, file.stripe.servers).unwrap();
+        let worlds = [place, copy].map(|place| cluster.machine.world(file.pool.server(place).0));
+        for disk in 0..file.stripe.disks_per_server as usize {
+            let content = async |world: &SimulatedWorld<Bytes>, object: FileId| {
+                let disk = &world.disks()[disk];
+                let length = disk.metadata(object).await.unwrap().map_or(0, |it| it.length);
+                disk.read(object, 0, length).await.unwrap().to_vec()
+            };
+            let own = content(&worlds[0], file.file).await;
+            let copied = content(&worlds[1], copy_object(file.file)).await;
+            let what = format!("the copy of disk {disk} of {place} of {}", file.file);
+            assert!(own == copied, "{what} differs: {own:?} {copied:?}");
+        }
+    }
+}
+
 /// A file that rank 0 creates and all members open. Files begin at different servers.
 pub(crate) async fn create<P: Kind>(
     group: &PeerMesh<SimulatedWorld<P>>,
@@ -441,7 +488,11 @@ pub(crate) async fn create<P: Kind>(
             let (of, buffering) = (group.client().servers(), Buffering::default());
             let pool = Pool::Consecutive { first: (bytes % u64::from(of)) as u32, of };
             let (name, made) = (name.to_owned(), Made::default());
-            let new = NewFile { name, bytes, stripe, pool, buffering, made };
+            let protection = match of {
+                1 => Protection::None,
+                _ => PROTECTION.get(),
+            };
+            let new = NewFile { name, bytes, stripe, pool, buffering, protection, made };
             group.client().create_as(new).await.map(Some)
         }
         _ => Ok(None),

@@ -1,12 +1,15 @@
 //! Placement: which server, disk and slot hold each block of a file.
 //!
 //! [`Stripe`] is the entry point: it numbers the servers of its file from 0. A [`PageMap`] is the
-//! part of a stripe that a user can state. A [`Pool`] tells which servers of the instance they are.
+//! part of a stripe that a user can state. A [`Pool`] tells which servers of the instance they are,
+//! and a [`Protection`] what is stored twice.
 
 mod page_map;
 mod pool;
+mod protection;
 mod stripe;
 
 pub use page_map::{PAGE_MAP_MAX, PageMap, PageMapError};
 pub use pool::{Pool, PoolError};
+pub use protection::{Protection, ProtectionError, UnknownProtection, copied_file, copy_object};
 pub use stripe::{BLOCK_BYTES_MAX, Location, Stripe, StripeError};

@@ -88,6 +88,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         buffer_bytes: u64::MAX,
         client_caches: scenario.has_client_caches(),
         caches_ends: machine.caches_ends(),
+        copies_catalogue: false,
         read_only: false,
         costs: machine.costs,
         policies: scenario.policies.clone(),

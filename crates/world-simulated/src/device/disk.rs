@@ -22,6 +22,7 @@ use crate::models::layout::{Layout, LayoutError};
 use crate::models::request_queue::QueueKind;
 use crate::models::shared_medium::SharedMedium;
 use std::cell::{OnceCell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 use units::{Duration, FileId, Instant, Timestamp};
 use world::payload::Kind;
@@ -241,6 +242,9 @@ impl<P: Kind> Device<P> {
         let write = faults.begin_write(&self.objects, (object, offset), payload);
         let served = self.serve(object, range, false).await;
         write.end(served.is_ok());
+        if served.is_ok() {
+            faults.renewed(object, offset..offset + range.1);
+        }
         served
     }
 }
@@ -262,6 +266,13 @@ impl<P: Kind> SimulatedDisk<P> {
     pub(crate) fn set_failing(&self, fails: bool) {
         if let Some(faults) = self.0.faults.get() {
             faults.set_failing(fails);
+        }
+    }
+
+    /// Damages bytes of an object until they are written again.
+    pub(crate) fn damage(&self, object: FileId, range: Range<u64>) {
+        if let Some(faults) = self.0.faults.get() {
+            faults.damage(object, range);
         }
     }
 
@@ -312,6 +323,9 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
     async fn read(&self, object: FileId, offset: u64, length: u64) -> Result<P, DiskError> {
         if length > 0 {
             self.0.serve(object, (offset, length), true).await?;
+            if let Some(faults) = self.0.faults.get() {
+                faults.check_damage(&self.0.objects, object, offset..offset + length)?;
+            }
         }
         Ok(self.0.objects.with(object, |object| object.contents.read(offset, length)))
     }
@@ -347,6 +361,7 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
     async fn truncate(&self, object: FileId, length: u64) -> Result<(), DiskError> {
         if let Some(faults) = self.0.faults.get() {
             faults.check(&self.0.objects, "truncate")?;
+            faults.renewed(object, length..u64::MAX);
         }
         self.0.objects.truncate(object, length);
         Ok(())
@@ -356,6 +371,7 @@ impl<P: Kind> Disk for SimulatedDisk<P> {
         if let Some(faults) = self.0.faults.get() {
             faults.check(&self.0.objects, "remove")?;
             faults.removed(object);
+            faults.renewed(object, 0..u64::MAX);
         }
         self.0.objects.remove(object);
         Ok(())

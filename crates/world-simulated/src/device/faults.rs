@@ -1,4 +1,5 @@
-//! Faults of a disk: it is slow or fails for a while, or loses power before writes are durable.
+//! Faults of a disk: it is slow or fails for a while, loses power before writes are durable, or
+//! finds bytes damaged.
 //!
 //! Invariants:
 //!
@@ -13,8 +14,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use units::{Duration, FileId, Instant};
-use world::DiskError;
 use world::payload::Kind;
+use world::{Damage, DiskError};
 
 /// State of a disk for which faults are planned.
 pub(super) struct DiskFaults<P> {
@@ -27,6 +28,8 @@ pub(super) struct DiskFaults<P> {
     /// Writes that no sync covers, in the order in which they began.
     unsynced: RefCell<BTreeMap<u64, Unsynced<P>>>,
     begun: Cell<u64>,
+    /// Ranges of objects that have lost what they had.
+    damaged: RefCell<Vec<(FileId, Range<u64>)>>,
 }
 
 /// A write that may not be durable yet.
@@ -48,6 +51,7 @@ impl<P: Kind> DiskFaults<P> {
             busy_until: Cell::new(Instant::START),
             unsynced: RefCell::default(),
             begun: Cell::new(0),
+            damaged: RefCell::default(),
         }
     }
 
@@ -57,6 +61,47 @@ impl<P: Kind> DiskFaults<P> {
 
     pub(super) fn set_failing(&self, fails: bool) {
         self.fails.set(fails);
+    }
+
+    /// Damages bytes of an object until they are written again.
+    pub(super) fn damage(&self, object: FileId, range: Range<u64>) {
+        self.damaged.borrow_mut().push((object, range));
+    }
+
+    /// Fails if some bytes of a range of an object are damaged.
+    pub(super) fn check_damage(
+        &self,
+        objects: &Objects<P>,
+        object: FileId,
+        range: Range<u64>,
+    ) -> Result<(), DiskError> {
+        let damaged = self.damaged.borrow();
+        let mut damaged = damaged
+            .iter()
+            .filter(|(of, one)| *of == object && one.start < range.end && range.start < one.end);
+        match damaged.next() {
+            None => Ok(()),
+            Some((_, found)) => {
+                let (start, end) = (found.start.max(range.start), found.end.min(range.end));
+                let (disk, offset, length) = (objects.disk_name(), start, end - start);
+                let damage = Damage::Mismatch;
+                Err(DiskError::Corrupt { disk, object, offset, length, damage })
+            }
+        }
+    }
+
+    /// Notes that a range of an object was written or freed.
+    pub(super) fn renewed(&self, object: FileId, range: Range<u64>) {
+        let mut damaged = self.damaged.borrow_mut();
+        let (of_object, mut left): (Vec<_>, Vec<_>) =
+            damaged.drain(..).partition(|(of, _)| *of == object);
+        for (_, one) in of_object {
+            let before = one.start..one.end.min(range.start);
+            let behind = one.start.max(range.end)..one.end;
+            let kept = [before, behind].into_iter().filter(|part| !part.is_empty());
+            left.extend(kept.map(|part| (object, part)));
+        }
+        *damaged = left;
     }
 
     /// Makes each write that no sync covers complete, absent or torn, as the seed decides.

@@ -11,8 +11,9 @@
 
 use super::assembly::Machine;
 use crate::engine::TimerHandler;
+use std::ops::Range;
 use std::rc::{Rc, Weak};
-use units::{Duration, Instant, SplitMix64};
+use units::{Duration, FileId, Instant, SplitMix64};
 use world::payload::Kind;
 
 /// All faults of a machine.
@@ -111,6 +112,12 @@ impl<P: Kind> Machine<P> {
         for (number, fault) in (0..).zip(&plan.faults) {
             self.engine.call_at(fault.at, Rc::clone(&planned), number);
         }
+    }
+
+    /// Damages bytes of an object of a disk until they are written again. Only where a plan is
+    /// carried out.
+    pub fn damage(&self, (node, disk): (u32, u32), object: FileId, range: Range<u64>) {
+        self.nodes[node as usize].disks[disk as usize].damage(object, range);
     }
 
     fn suffer(&self, what: Disruption) {

@@ -55,6 +55,7 @@ const INTERRUPTED: u8 = 130;
 /// Runs the command. Returns its exit code.
 pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     arguments.root.check()?;
+    servers::check_protection(arguments.protect, arguments.servers)?;
     refuse_ranks("run", "start servers of its own")?;
     let preload = program::preload(arguments)?;
     if let Err(missing) = find(&arguments.program[0], "run") {
@@ -71,6 +72,7 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
         return Ok(INTERRUPTED);
     }
     let mut job = start(arguments)?;
+    servers::protect(&Session::new(job.instance().clone()), arguments.protect)?;
     let (files, _) = staging::stage_in(job.instance(), &arguments.stage_in)?;
     tell_start(&job, files);
     let mounted = arguments.mount.as_ref();

@@ -2,14 +2,14 @@
 
 use super::environment;
 use super::table::{
-    BLOCK_SIZE, DISK_ORDER, HINTS, Hint, HintSite, METHOD, NODE_GROUP_SIZE, STRIPING_FACTOR,
-    STRIPING_UNIT, SYNC,
+    BLOCK_SIZE, DISK_ORDER, HINTS, Hint, HintSite, METHOD, NODE_GROUP_SIZE, PROTECTION,
+    STRIPING_FACTOR, STRIPING_UNIT, SYNC,
 };
 use super::value::{Value, check_unit};
 use crate::library::group::CollectiveOptions;
 use filesystem::collective::Strategy;
 use interface::UserError;
-use policy::DiskOrder;
+use policy::{DiskOrder, Protection};
 use std::collections::BTreeMap;
 
 /// Most rejected hints that are kept; later ones are only counted.
@@ -25,6 +25,7 @@ pub struct Hints {
     sync: bool,
     node_group_size: u32,
     block_bytes: Option<u64>,
+    protection: Option<Protection>,
     /// Accepted values of hints that choose nothing.
     accepted: BTreeMap<&'static str, String>,
     /// Key, value and reason, in the order of setting.
@@ -53,6 +54,7 @@ impl Hints {
             sync: false,
             node_group_size: 0,
             block_bytes: None,
+            protection: None,
             accepted: BTreeMap::new(),
             rejected: Vec::new(),
             further_rejected: 0,
@@ -123,6 +125,7 @@ impl Hints {
                 check_unit(*bytes)?;
                 self.block_bytes = Some(*bytes);
             }
+            (PROTECTION, Value::Word(word)) => self.protection = Some(self.checked(word)?),
             (STRIPING_FACTOR, Value::Number(number)) => self.check_factor(*number)?,
             ("romio_cb_write" | "romio_cb_read", Value::Word("disable")) => {
                 return Err(
@@ -137,6 +140,12 @@ impl Hints {
             (name, parsed) => drop(self.accepted.insert(name, parsed.shown())),
         }
         Ok(parsed.shown())
+    }
+
+    fn checked(&self, word: &str) -> Result<Protection, String> {
+        let protection: Protection = word.parse().map_err(|unknown| format!("{unknown}"))?;
+        let possible = protection.validate(self.servers.unwrap_or(u32::MAX));
+        possible.map(|()| protection).map_err(|error| error.to_string())
     }
 
     fn check_factor(&self, number: u64) -> Result<(), String> {
@@ -174,6 +183,7 @@ impl Hints {
             SYNC => Some(self.sync.to_string()),
             NODE_GROUP_SIZE => (self.node_group_size > 0).then(|| self.node_group_size.to_string()),
             BLOCK_SIZE | STRIPING_UNIT => self.block_bytes.map(|bytes| bytes.to_string()),
+            PROTECTION => self.protection.map(|protection| protection.to_string()),
             STRIPING_FACTOR => self.servers.map(|servers| servers.to_string()),
             name => self.accepted.get(name).cloned(),
         };
@@ -218,6 +228,11 @@ impl Hints {
     /// Unit of striping of a new file, in bytes, if a hint says it.
     pub fn block_bytes(&self) -> Option<u64> {
         self.block_bytes
+    }
+
+    /// Protection of a new file, if a hint says it.
+    pub fn protection(&self) -> Option<Protection> {
+        self.protection
     }
 
     /// True when each process transfers its part by itself in collective calls.

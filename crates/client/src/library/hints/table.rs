@@ -72,6 +72,7 @@ impl HintSite {
 pub(super) const METHOD: &str = "unisono_method";
 pub(super) const DISK_ORDER: &str = "unisono_disk_order";
 pub(super) const BLOCK_SIZE: &str = "unisono_block_size";
+pub(super) const PROTECTION: &str = "unisono_protection";
 pub(super) const SYNC: &str = "unisono_sync";
 pub(super) const NODE_GROUP_SIZE: &str = "unisono_node_group_size";
 /// Hints of the MPI standard with an effect.
@@ -88,6 +89,7 @@ const METHODS: Form = Form::Choice(&[
     "node-grouping",
 ]);
 const ORDERS: Form = Form::Choice(&["sorted", "as-asked", "staggered"]);
+const PROTECTIONS: Form = Form::Choice(&["none", "mirror"]);
 const SWITCH: Form = Form::Choice(&["enable", "disable", "automatic"]);
 
 use Form::{Bool, Number, Size, Text};
@@ -100,6 +102,12 @@ pub const HINTS: &[Hint] = &[
     row(NODE_GROUP_SIZE, Number, Collectives, "members at a time; 0: one for each disk"),
     row(SYNC, Bool, Collectives, "collective writes end on stable storage"),
     row(BLOCK_SIZE, Size, NewFiles, "unit of striping of a new file"),
+    row(
+        PROTECTION,
+        PROTECTIONS,
+        NewFiles,
+        "mirror: another server has a copy of what a server holds",
+    ),
     row(STRIPING_UNIT, Size, NewFiles, "the same as unisono_block_size"),
     row(STRIPING_FACTOR, Number, NewFiles, "number of servers: all of the instance"),
     row("romio_cb_write", SWITCH, Collectives, "collective writes are directed by servers"),

@@ -4,7 +4,7 @@ use super::cached_sizes::Opening;
 use super::limits::{CATALOGUE, OPENING_MAX};
 use crate::client::faults::unexpected;
 use crate::client::state::Client;
-use policy::{Buffering, Pool, Stripe};
+use policy::{Buffering, Pool, Protection, Stripe};
 use units::{FileId, Timestamp};
 use wire::{
     BlockRequest, BufferStatistics, CatalogueRequest, DigestsRequest, Entry, EntryKind, Fault,
@@ -28,6 +28,8 @@ pub struct NewFile {
     pub pool: Pool,
     /// Caching policy of its blocks.
     pub buffering: Buffering,
+    /// Protection against the loss of a server.
+    pub protection: Protection,
     /// Owner and time of creation.
     pub made: Made,
 }
@@ -42,7 +44,8 @@ impl<W: World> Client<W> {
     ) -> Result<FileRecord, Fault> {
         let (name, pool) = (name.to_owned(), Pool::all(self.servers()));
         let (made, buffering) = (Made::default(), Buffering::default());
-        self.create_as(NewFile { name, bytes, stripe, pool, buffering, made }).await
+        let protection = Protection::None;
+        self.create_as(NewFile { name, bytes, stripe, pool, buffering, protection, made }).await
     }
 
     /// Creates a file and opens it.
@@ -52,8 +55,9 @@ impl<W: World> Client<W> {
     /// [`Fault::BadName`]; [`Fault::BadRequest`] for an invalid stripe or pool. No file exists
     /// then, unless a server left after the file was created and before it was open.
     pub async fn create_as(&self, new: NewFile) -> Result<FileRecord, Fault> {
-        let NewFile { name, bytes, stripe, pool, buffering, made } = new;
-        let record = FileRecord { file: FileId(0), name, bytes, cuts: 0, stripe, pool, buffering };
+        let NewFile { name, bytes, stripe, pool, buffering, protection, made } = new;
+        let (file, cuts) = (FileId(0), 0);
+        let record = FileRecord { file, name, bytes, cuts, stripe, pool, buffering, protection };
         let record = self.ask_for_file(CatalogueRequest::Create { record, made }).await?;
         let recorded = record.size();
         self.open_known(record, recorded).await
@@ -270,7 +274,7 @@ impl<W: World> Client<W> {
     /// Makes the servers of a file without a name drop its data, at once or when the last client
     /// has closed it. A later [`Client::drop_nameless`] asks the servers again that have left.
     pub(super) async fn drop_data(&self, file: &FileRecord) -> Result<(), Fault> {
-        let drop = FileRequest::Drop { file: file.file };
+        let drop = FileRequest::Drop { file: file.file, protection: file.protection };
         let dropped = file.servers().map(|server| self.call(server, drop.clone()));
         let mut is_gone = true;
         for dropped in futures_util::future::join_all(dropped).await {

@@ -4,7 +4,6 @@ use super::super::access_checks::transfer_fault;
 use super::super::pieces;
 use super::participants::{Members, Participants, Place};
 use crate::server::Server;
-use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
 use crate::server::transfers::active_transfers::TransferKey;
 use crate::server::transfers::buffer_pool::TransferBufferPool;
@@ -15,7 +14,7 @@ use std::rc::Rc;
 use tracing::debug;
 use units::{ByteRange, ClientId, DiskId, Duration, PieceRun, Run, ServerId};
 use wire::{CallId, CollectiveCall, Fault};
-use world::{Disk, DiskError, Memory, Payload, Scope, TransferError, World};
+use world::{Disk, Memory, Payload, Scope, TransferError, World};
 
 /// A collective call that all members of a group have joined.
 pub(crate) struct DirectedCall<M> {
@@ -137,12 +136,11 @@ impl<W: World> Collective<W> {
             let counted = Rc::clone(&counted);
             tasks.spawn(async move {
                 let buffers = collective.server.memory().buffers(number);
-                let disk = &collective.server.world().disks()[number.0 as usize];
                 loop {
                     let next = order.borrow_mut().next();
                     let Some(block) = next else { return Ok(()) };
                     counted.set(counted.get() + 1);
-                    collective.transfer_block((disk, buffers), block).await?;
+                    collective.transfer_block(buffers, block).await?;
                 }
             });
         }
@@ -155,11 +153,7 @@ impl<W: World> Collective<W> {
         ended
     }
 
-    async fn transfer_block(
-        &self,
-        (disk, buffers): (&W::Disk, &TransferBufferPool),
-        block: u64,
-    ) -> Result<(), Fault> {
+    async fn transfer_block(&self, buffers: &TransferBufferPool, block: u64) -> Result<(), Fault> {
         let range = self.file.block_range(block);
         let place = (self.place, self.file.stripe.servers);
         let shares = shares_of(&self.access, range, place);
@@ -172,8 +166,8 @@ impl<W: World> Collective<W> {
         }
         self.server.world().compute(self.server.config().costs.block).await;
         match self.parameters.direction {
-            Direction::Read => self.read_block(disk, block, shares).await,
-            Direction::Write => self.write_block(disk, block, shares).await,
+            Direction::Read => self.read_block(block, shares).await,
+            Direction::Write => self.write_block(block, shares).await,
         }
     }
 
@@ -244,13 +238,8 @@ impl<W: World> Collective<W> {
     }
 
     /// Reads a block, cuts it into pieces, and puts each client's pieces as one transfer.
-    async fn read_block(
-        &self,
-        disk: &W::Disk,
-        block: u64,
-        shares: Vec<Share>,
-    ) -> Result<(), Fault> {
-        let data = self.load(disk, block, self.file.block_range(block)).await?;
+    async fn read_block(&self, block: u64, shares: Vec<Share>) -> Result<(), Fault> {
+        let data = self.load(block, self.file.block_range(block)).await?;
         self.put_all(block, &data, shares.into_iter()).await
     }
 
@@ -261,7 +250,7 @@ impl<W: World> Collective<W> {
         data: &W::Payload,
         shares: impl Iterator<Item = Share>,
     ) -> Result<(), Fault> {
-        let on = self.file.stripe.locate(block).disk;
+        let on = self.disk_of(block);
         let puts = shares.map(|share| async move {
             self.find_pieces(&share).await;
             let (peer, region) = match self.participants.place_of(share.client).await? {
@@ -285,7 +274,7 @@ impl<W: World> Collective<W> {
         memory: &W::Memory,
         shares: impl Iterator<Item = Share>,
     ) -> Result<(), Fault> {
-        let on = self.file.stripe.locate(block).disk;
+        let on = self.disk_of(block);
         let gets = shares.map(|share| async move {
             self.find_pieces(&share).await;
             let (peer, region) = match self.participants.place_of(share.client).await? {
@@ -305,12 +294,7 @@ impl<W: World> Collective<W> {
     }
 
     /// Gets each client's pieces as one transfer, assembles the block, and writes it.
-    async fn write_block(
-        &self,
-        disk: &W::Disk,
-        block: u64,
-        shares: Vec<Share>,
-    ) -> Result<(), Fault> {
+    async fn write_block(&self, block: u64, shares: Vec<Share>) -> Result<(), Fault> {
         let range = self.file.block_range(block);
         let _lock = self.server.cache().lock(self.file.file, block).await;
         self.server.cache().write_back_and_evict(self.file.file, block).await;
@@ -318,13 +302,13 @@ impl<W: World> Collective<W> {
             self.server.world().memory(range.length())
         } else {
             // Bytes that no client writes must keep their values.
-            self.server.world().thaw(self.load(disk, block, range).await?)
+            self.server.world().thaw(self.load(block, range).await?)
         };
         self.get_all(block, &memory, shares.into_iter()).await?;
         let payload = memory.freeze();
         assert!(payload.length() == range.length(), "a block is written as a whole");
-        let written = disk.write(self.file.file, self.file.disk_offset(block), payload).await;
-        written.map_err(|error| self.block_fault(block, &error))
+        let (disk, offset) = (self.disk_of(block), self.file.disk_offset(block));
+        self.server.disks().write(&self.file, disk, offset, payload).await
     }
 
     /// Tells if the clients write every byte of a block.
@@ -337,17 +321,12 @@ impl<W: World> Collective<W> {
     }
 
     /// Returns a block from the cache, which may have newer data, or from the disk.
-    async fn load(
-        &self,
-        disk: &W::Disk,
-        block: u64,
-        range: ByteRange,
-    ) -> Result<W::Payload, Fault> {
+    async fn load(&self, block: u64, range: ByteRange) -> Result<W::Payload, Fault> {
         if let Some(held) = self.server.cache().held_block(&self.file, block).await? {
             return Ok(held);
         }
-        let read = disk.read(self.file.file, self.file.disk_offset(block), range.length()).await;
-        read.map_err(|error| self.block_fault(block, &error))
+        let (disk, offset) = (self.disk_of(block), self.file.disk_offset(block));
+        self.server.disks().read(&self.file, disk, offset, range.length()).await
     }
 
     /// Occupies the processor for the cost of finding a share's pieces. At zero cost it does not
@@ -371,12 +350,8 @@ impl<W: World> Collective<W> {
         self.count(Ok(()), share)
     }
 
-    fn block_fault(&self, block: u64, error: &DiskError) -> Fault {
-        self.disk_fault(self.file.stripe.locate(block).disk, error)
-    }
-
-    fn disk_fault(&self, disk: DiskId, error: &DiskError) -> Fault {
-        file_fault(self.server.config().id, &self.file, disk, error)
+    fn disk_of(&self, block: u64) -> DiskId {
+        self.file.stripe.locate(block).disk
     }
 
     /// Returns the fault of a participant whose connection has ended.

@@ -23,6 +23,7 @@ use super::water_marks::WaterMarks;
 use super::write_back::WriteBack;
 use crate::scale::rare;
 use crate::server::config::ServerConfig;
+use crate::server::files::file_disks::FileDisks;
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::transfers::transfer_watchdog::TransferWatchdog;
@@ -51,11 +52,12 @@ impl<W: World> BlockCache<W> {
         config: &ServerConfig,
         watchdog: Rc<TransferWatchdog>,
         failures: Rc<WriteFailures>,
+        file_disks: Rc<FileDisks<W>>,
     ) -> Self {
         let (capacity, disk_count) = (config.cache_bytes, world.disks().len());
         let marks = WaterMarks::new(capacity / (disk_count as u64).max(1), config.dirty_percent);
         let occupancy = Rc::new(Occupancy::new(capacity, disk_count));
-        let disks = Rc::new(BlockDisks::new(world.clone(), config.id, Rc::clone(&occupancy)));
+        let disks = Rc::new(BlockDisks::new(world.clone(), file_disks, Rc::clone(&occupancy)));
         let table = Rc::new(BlockTable::new(
             (capacity, config.caches_ends),
             config.policies.clone(),

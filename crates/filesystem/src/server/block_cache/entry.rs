@@ -530,7 +530,7 @@ impl<W: World> State<W> {
 mod tests {
     //! Proves: a failed `begin_work` does not end the work of another task.
     use super::*;
-    use policy::{Buffering, Pool, Stripe};
+    use policy::{Buffering, Pool, Protection, Stripe};
     use units::FileId;
     use wire::FileRecord;
     use world::payload::Bytes;
@@ -541,7 +541,8 @@ mod tests {
         let (name, stripe) = (String::new(), Stripe::round_robin(64, 1, 1));
         let (pool, buffering) = (Pool::all(1), Buffering::default());
         let file = FileId(1);
-        let file = FileRecord { file, name, bytes: 64, cuts: 0, stripe, pool, buffering };
+        let (bytes, cuts, protection) = (64, 0, Protection::None);
+        let file = FileRecord { file, name, bytes, cuts, stripe, pool, buffering, protection };
         let file = Rc::new(OpenFile::new(file));
         let occupancy = Rc::new(Occupancy::new(64, 1));
         let entry = Entry::<SimulatedWorld<Bytes>>::new(&file, (0, 0), (64, false), occupancy);

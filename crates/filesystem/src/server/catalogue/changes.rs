@@ -50,6 +50,10 @@ impl<W: World> Catalogue<W> {
                 self.forget(file);
                 Ok(Reply::Done)
             }
+            CatalogueRequest::SetBehind { server, is_behind } => {
+                self.set_behind(server, is_behind).await.map(|()| Reply::Done)
+            }
+            CatalogueRequest::Behind => Ok(Reply::Servers(self.behind())),
             CatalogueRequest::Copy(_) => {
                 let cause = "a change of a copy came on the way of changes of names".to_owned();
                 Err(Fault::BadRequest { cause })
@@ -70,8 +74,9 @@ impl<W: World> Catalogue<W> {
 
     async fn create(&self, record: FileRecord, made: Made) -> Result<Entry, Fault> {
         let size = record.size();
-        let FileRecord { name, stripe, pool, buffering, .. } = record;
-        self.make(&name, made, Some(NodeKind::File { size, stripe, pool, buffering })).await
+        let FileRecord { name, stripe, pool, buffering, protection, .. } = record;
+        let file = NodeKind::File { size, stripe, pool, buffering, protection };
+        self.make(&name, made, Some(file)).await
     }
 
     /// Creates a file or, if `file` is `None`, a directory, which inherits the defaults of its

@@ -7,7 +7,7 @@ use wire::{Fault, FileDefaults, FileRecord};
 /// Checks defaults of new files. Server numbers are checked when a file is created.
 pub(super) fn check_defaults(defaults: &FileDefaults) -> Result<(), Fault> {
     let bad = |cause: String| Fault::BadRequest { cause };
-    let FileDefaults { block_bytes, servers, pool, map, buffering } = defaults;
+    let FileDefaults { block_bytes, servers, pool, map, buffering, protection: _ } = defaults;
     let (block_bytes, servers) = (block_bytes.unwrap_or(1), servers.unwrap_or(1));
     let stripe = Stripe::round_robin(block_bytes, servers, 1);
     stripe.validate().map_err(|error| bad(error.to_string()))?;
@@ -28,5 +28,7 @@ pub(crate) fn check_record(record: &FileRecord, servers: u32) -> Result<(), Faul
     record.stripe.validate().map_err(|error| bad(error.to_string()))?;
     record.buffering.validate().map_err(|error| bad(error.to_string()))?;
     let pool = record.pool.validate(record.stripe.servers, servers);
-    pool.map_err(|error| bad(error.to_string()))
+    pool.map_err(|error| bad(error.to_string()))?;
+    let protection = record.protection.validate(record.stripe.servers);
+    protection.map_err(|error| bad(error.to_string()))
 }

@@ -95,9 +95,9 @@ struct Follower {
     changed: Signal,
 }
 
-/// A server that keeps a copy of the catalogue.
+/// Another server of the instance.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CopyHolder {
+pub struct OtherServer {
     /// Number of the server.
     pub server: ServerId,
     /// Its address.
@@ -129,10 +129,10 @@ impl<W: World> Copies<W> {
     /// Adds the servers that keep copies. Returns the work for each, which never ends.
     pub(crate) fn follow(
         self: &Rc<Self>,
-        holders: Vec<CopyHolder>,
+        holders: Vec<OtherServer>,
     ) -> Vec<impl Future<Output = ()> + use<W>> {
         let followers = holders.into_iter().take(COPIES_MAX).enumerate();
-        let followers = followers.map(|(index, CopyHolder { server, address })| {
+        let followers = followers.map(|(index, OtherServer { server, address })| {
             Rc::new(Follower {
                 server,
                 address,
@@ -197,6 +197,11 @@ impl<W: World> Copies<W> {
             one.is_whole.get() && one.position.get() == self.last_settled.get()
         };
         followers.iter().filter(is_current).map(|one| one.server).collect()
+    }
+
+    /// True for the connection to a server with a copy.
+    pub(crate) fn is_at(&self, peer: PeerId) -> bool {
+        self.followers.borrow().iter().any(|one| one.peer.get() == Some(peer))
     }
 
     /// Takes the answer of a server with a copy. Returns `false` if it is from nobody else.

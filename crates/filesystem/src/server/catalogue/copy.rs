@@ -5,11 +5,12 @@
 //! - A copy whose position is 0 is not whole.
 
 use super::copies::{POSITION_KEY, position_of};
+use crate::server::faults::records_fault;
 use crate::signal::Signal;
 use std::cell::Cell;
 use units::ServerId;
 use wire::{CatalogueChange, Fault};
-use world::{RecordChange, RecordTable, RecordsError, World};
+use world::{RecordChange, RecordTable, World};
 
 /// Copy of the records of the catalogue.
 pub(crate) struct CatalogueCopy<W> {
@@ -34,7 +35,7 @@ impl<W: World> CatalogueCopy<W> {
     /// Finds out the position of the copy in the records of this node.
     pub(crate) async fn load(world: W, server: ServerId) -> Result<Self, Fault> {
         let records = world.records(RecordTable::CatalogueCopy).await;
-        let records = records.map_err(|error| fault(server, &error))?;
+        let records = records.map_err(|error| records_fault(server, &error))?;
         let position = Cell::new(position_of(&records));
         let (is_changing, changed) = (Cell::new(false), Signal::default());
         Ok(Self { world, server, position, is_changing, changed })
@@ -52,22 +53,14 @@ impl<W: World> CatalogueCopy<W> {
         let mut changes = Vec::with_capacity(records.len() + 1);
         if from.is_none() {
             let all = self.world.records(RecordTable::CatalogueCopy).await;
-            let all = all.map_err(|error| fault(self.server, &error))?;
+            let all = all.map_err(|error| records_fault(self.server, &error))?;
             changes.extend(all.into_iter().map(|(key, _)| RecordChange::remove(key)));
         }
         changes.extend(records.into_iter().map(|(key, value)| RecordChange { key, value }));
         changes.push(RecordChange::put(POSITION_KEY, wire::encode_record(&to)));
         let changed = self.world.record_change(RecordTable::CatalogueCopy, changes).await;
-        changed.map_err(|error| fault(self.server, &error))?;
+        changed.map_err(|error| records_fault(self.server, &error))?;
         self.position.set(to);
         Ok(to)
-    }
-}
-
-fn fault(server: ServerId, error: &RecordsError) -> Fault {
-    let cause = error.to_string();
-    match error {
-        RecordsError::NoSpace { .. } => Fault::NoSpace { server, cause },
-        RecordsError::Failed { .. } => Fault::DiskFailed { server, cause },
     }
 }

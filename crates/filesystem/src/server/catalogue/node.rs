@@ -1,8 +1,8 @@
 //! An entry of the catalogue, and its stored form.
 
-use policy::{Buffering, Pool, Stripe};
+use policy::{Buffering, Pool, Protection, Stripe};
 use serde::{Deserialize, Serialize};
-use units::{FileId, Timestamp};
+use units::{FileId, ServerId, Timestamp};
 use wire::{Attributes, FileDefaults, FileSize, Made, Special};
 
 /// A file, a directory or a special entry.
@@ -25,8 +25,16 @@ pub(super) struct Node {
 /// Kind of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum NodeKind {
-    Directory { defaults: FileDefaults },
-    File { size: FileSize, stripe: Stripe, pool: Pool, buffering: Buffering },
+    Directory {
+        defaults: FileDefaults,
+    },
+    File {
+        size: FileSize,
+        stripe: Stripe,
+        pool: Pool,
+        buffering: Buffering,
+        protection: Protection,
+    },
     Special(Special),
 }
 
@@ -49,6 +57,16 @@ pub(super) struct StoredNode {
     kind: StoredKind,
 }
 
+/// Defaults of a directory as its record holds them, without protection.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredDefaults {
+    block_bytes: Option<u64>,
+    servers: Option<u32>,
+    pool: Vec<ServerId>,
+    map: Vec<ServerId>,
+    buffering: Buffering,
+}
+
 /// Kind of a node, with what is stored of it.
 // Stored: append only, pinned by the test below. The numbers are the positions that are stored.
 #[derive(Serialize, Deserialize)]
@@ -56,7 +74,7 @@ pub(super) struct StoredNode {
 enum StoredKind {
     /// Directory that no mount has used, with the time of its creation.
     Directory {
-        defaults: FileDefaults,
+        defaults: StoredDefaults,
     } = 0,
     /// File of an older version, which kept no times.
     FileWithoutTime {
@@ -74,7 +92,7 @@ enum StoredKind {
         modified: Timestamp,
     } = 2,
     DirectoryWithAttributes {
-        defaults: FileDefaults,
+        defaults: StoredDefaults,
         modified: Timestamp,
         attributes: Attributes,
     } = 3,
@@ -91,22 +109,62 @@ enum StoredKind {
         modified: Timestamp,
         attributes: Option<Attributes>,
     } = 5,
+    /// File with a protection.
+    ProtectedFile {
+        size: FileSize,
+        stripe: Stripe,
+        pool: Pool,
+        buffering: Buffering,
+        protection: Protection,
+        modified: Timestamp,
+        attributes: Option<Attributes>,
+    } = 6,
+    /// Directory that says how its files are protected.
+    ProtectingDirectory {
+        defaults: StoredDefaults,
+        protection: Protection,
+        modified: Timestamp,
+        attributes: Option<Attributes>,
+    } = 7,
+}
+
+impl StoredDefaults {
+    /// Returns what is stored of defaults, and their protection.
+    pub(super) fn of(defaults: FileDefaults) -> (Self, Option<Protection>) {
+        let FileDefaults { block_bytes, servers, pool, map, buffering, protection } = defaults;
+        (Self { block_bytes, servers, pool, map, buffering }, protection)
+    }
+
+    /// Returns the defaults with this protection.
+    pub(super) fn with(self, protection: Option<Protection>) -> FileDefaults {
+        let Self { block_bytes, servers, pool, map, buffering } = self;
+        FileDefaults { block_bytes, servers, pool, map, buffering, protection }
+    }
 }
 
 impl From<StoredNode> for Node {
     fn from(StoredNode { parent, part, made, kind }: StoredNode) -> Self {
+        let directory = |defaults: StoredDefaults, protection| NodeKind::Directory {
+            defaults: defaults.with(protection),
+        };
+        let file = |size, stripe, pool, buffering, protection| NodeKind::File {
+            size,
+            stripe,
+            pool,
+            buffering,
+            protection,
+        };
+        use Protection::None as Unprotected;
         let (kind, modified, attributes) = match kind {
-            StoredKind::Directory { defaults } => {
-                (NodeKind::Directory { defaults }, made.at(), None)
-            }
+            StoredKind::Directory { defaults } => (directory(defaults, None), made.at(), None),
             StoredKind::FileWithoutTime { size, stripe, pool, buffering } => {
-                (NodeKind::File { size, stripe, pool, buffering }, made.at(), None)
+                (file(size, stripe, pool, buffering, Unprotected), made.at(), None)
             }
             StoredKind::File { size, stripe, pool, buffering, modified } => {
-                (NodeKind::File { size, stripe, pool, buffering }, modified, None)
+                (file(size, stripe, pool, buffering, Unprotected), modified, None)
             }
             StoredKind::DirectoryWithAttributes { defaults, modified, attributes } => {
-                (NodeKind::Directory { defaults }, modified, Some(attributes))
+                (directory(defaults, None), modified, Some(attributes))
             }
             StoredKind::FileWithAttributes {
                 size,
@@ -115,9 +173,21 @@ impl From<StoredNode> for Node {
                 buffering,
                 modified,
                 attributes,
-            } => (NodeKind::File { size, stripe, pool, buffering }, modified, Some(attributes)),
+            } => (file(size, stripe, pool, buffering, Unprotected), modified, Some(attributes)),
             StoredKind::Special { special, modified, attributes } => {
                 (NodeKind::Special(special), modified, attributes)
+            }
+            StoredKind::ProtectedFile {
+                size,
+                stripe,
+                pool,
+                buffering,
+                protection,
+                modified,
+                attributes,
+            } => (file(size, stripe, pool, buffering, protection), modified, attributes),
+            StoredKind::ProtectingDirectory { defaults, protection, modified, attributes } => {
+                (directory(defaults, Some(protection)), modified, attributes)
             }
         };
         Self { parent, part, made, modified, attributes, kind }
@@ -127,27 +197,47 @@ impl From<StoredNode> for Node {
 impl From<Node> for StoredNode {
     fn from(node: Node) -> Self {
         let Node { parent, part, made, modified, attributes, kind } = node;
-        let kind = match (kind, attributes) {
-            (NodeKind::Directory { defaults }, None) => StoredKind::Directory { defaults },
-            (NodeKind::Directory { defaults }, Some(attributes)) => {
-                StoredKind::DirectoryWithAttributes { defaults, modified, attributes }
-            }
-            (NodeKind::File { size, stripe, pool, buffering }, None) => {
-                StoredKind::File { size, stripe, pool, buffering, modified }
-            }
-            (NodeKind::File { size, stripe, pool, buffering }, Some(attributes)) => {
-                StoredKind::FileWithAttributes {
-                    size,
-                    stripe,
-                    pool,
-                    buffering,
-                    modified,
-                    attributes,
+        let kind = match kind {
+            NodeKind::Directory { defaults } => {
+                let (defaults, protection) = StoredDefaults::of(defaults);
+                match (protection, attributes) {
+                    (None, None) => StoredKind::Directory { defaults },
+                    (None, Some(attributes)) => {
+                        StoredKind::DirectoryWithAttributes { defaults, modified, attributes }
+                    }
+                    (Some(protection), attributes) => StoredKind::ProtectingDirectory {
+                        defaults,
+                        protection,
+                        modified,
+                        attributes,
+                    },
                 }
             }
-            (NodeKind::Special(special), attributes) => {
-                StoredKind::Special { special, modified, attributes }
+            NodeKind::File { size, stripe, pool, buffering, protection } => {
+                match (protection, attributes) {
+                    (Protection::None, None) => {
+                        StoredKind::File { size, stripe, pool, buffering, modified }
+                    }
+                    (Protection::None, Some(attributes)) => StoredKind::FileWithAttributes {
+                        size,
+                        stripe,
+                        pool,
+                        buffering,
+                        modified,
+                        attributes,
+                    },
+                    (protection, attributes) => StoredKind::ProtectedFile {
+                        size,
+                        stripe,
+                        pool,
+                        buffering,
+                        protection,
+                        modified,
+                        attributes,
+                    },
+                }
             }
+            NodeKind::Special(special) => StoredKind::Special { special, modified, attributes },
         };
         Self { parent, part, made, kind }
     }
@@ -158,7 +248,6 @@ mod tests {
     //! Proves: the record of each kind of node keeps its exact bytes.
     use super::*;
     use policy::{Declared, Prefetch, Replacement};
-    use units::ServerId;
     use wire::{decode_record, encode_record};
 
     /// Number of the kind in a record of [`node`], behind the fields that all kinds have.
@@ -175,14 +264,24 @@ mod tests {
     /// Numbers of a kind, without and with attributes. A kind without an arm does not compile.
     fn numbers(kind: &NodeKind) -> [u8; 2] {
         match kind {
+            NodeKind::Directory { defaults } if defaults.protection.is_some() => [7, 7],
             NodeKind::Directory { .. } => [0, 3],
-            NodeKind::File { .. } => [2, 4],
+            NodeKind::File { protection: Protection::None, .. } => [2, 4],
+            NodeKind::File { .. } => [6, 6],
             NodeKind::Special(_) => [5, 5],
         }
     }
 
-    #[test]
-    fn each_kind_of_node_keeps_its_stored_bytes() {
+    /// Kinds of nodes.
+    struct Kinds {
+        directory: NodeKind,
+        protecting: NodeKind,
+        file: NodeKind,
+        mirrored: NodeKind,
+        link: NodeKind,
+    }
+
+    fn kinds() -> Kinds {
         let (declared, replacement) = (Declared::Sequential, Some(Replacement::Mru));
         let prefetch = Some(Prefetch::Next);
         let buffering = Buffering { declared, replacement, prefetch, blocks_min: 2, blocks_max: 3 };
@@ -192,12 +291,28 @@ mod tests {
             pool: vec![ServerId(4)],
             map: vec![ServerId(5)],
             buffering,
+            protection: None,
         };
         let size = FileSize { cuts: 1, bytes: 300 };
-        let (stripe, pool) = (Stripe::round_robin(64, 2, 3), Pool::all(2));
-        let directory = NodeKind::Directory { defaults };
-        let file = NodeKind::File { size, stripe, pool, buffering };
-        let link = NodeKind::Special(Special::Link { target: "b".to_owned() });
+        let file = |protection| {
+            let (stripe, pool) = (Stripe::round_robin(64, 2, 3), Pool::all(2));
+            NodeKind::File { size, stripe, pool, buffering, protection }
+        };
+        let protection = Some(Protection::None);
+        Kinds {
+            protecting: NodeKind::Directory {
+                defaults: FileDefaults { protection, ..defaults.clone() },
+            },
+            directory: NodeKind::Directory { defaults },
+            file: file(Protection::None),
+            mirrored: file(Protection::Mirror),
+            link: NodeKind::Special(Special::Link { target: "b".to_owned() }),
+        }
+    }
+
+    #[test]
+    fn each_kind_of_node_keeps_its_stored_bytes() {
+        let Kinds { directory, protecting, file, mirrored, link } = kinds();
         let some = Some(Attributes {
             mode: 0o640,
             owner: Some(7),
@@ -223,6 +338,16 @@ mod tests {
             (
                 node(file, LATER, some),
                 "09 01 61 e8 07 02 04 01 ac 02 40 02 03 00 00 00 02 01 01 01 01 01 02 03 ac 02 a0 \
+                 03 01 07 00 03 04",
+            ),
+            (
+                node(mirrored, LATER, None),
+                "09 01 61 e8 07 02 06 01 ac 02 40 02 03 00 00 00 02 01 01 01 01 01 02 03 01 ac 02 \
+                 00",
+            ),
+            (
+                node(protecting, LATER, some),
+                "09 01 61 e8 07 02 07 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03 00 ac 02 01 a0 \
                  03 01 07 00 03 04",
             ),
             (node(link.clone(), LATER, None), "09 01 61 e8 07 02 05 00 01 62 ac 02 00"),

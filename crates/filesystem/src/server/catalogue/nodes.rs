@@ -83,8 +83,8 @@ impl<W: World> Catalogue<W> {
             }
             NewKind::File(record) => {
                 let size = record.size();
-                let FileRecord { stripe, pool, buffering, .. } = record;
-                NodeKind::File { size, stripe, pool, buffering }
+                let FileRecord { stripe, pool, buffering, protection, .. } = record;
+                NodeKind::File { size, stripe, pool, buffering, protection }
             }
             NewKind::Special(special) => NodeKind::Special(special),
         };

@@ -100,7 +100,8 @@ impl<W: World> Server<W> {
             CatalogueRequest::RecordModified { is_set: false, .. } => Ok(Some(Reply::Done)),
             CatalogueRequest::Stat { .. }
             | CatalogueRequest::List { .. }
-            | CatalogueRequest::Nameless { .. } => Ok(None),
+            | CatalogueRequest::Nameless { .. }
+            | CatalogueRequest::Behind => Ok(None),
             CatalogueRequest::Create { .. }
             | CatalogueRequest::MakeDirectory { .. }
             | CatalogueRequest::SetDefaults { .. }
@@ -108,6 +109,7 @@ impl<W: World> Server<W> {
             | CatalogueRequest::Remove { .. }
             | CatalogueRequest::RecordModified { .. }
             | CatalogueRequest::Forget { .. }
+            | CatalogueRequest::SetBehind { .. }
             | CatalogueRequest::Copy(_) => Err(Fault::ReadOnly),
         }
     }

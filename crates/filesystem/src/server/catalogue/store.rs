@@ -7,16 +7,16 @@
 //! - Memory and records agree, except for nameless files whose records are obsolete.
 //! - A file without a name has a record until its data is gone, and no lookup finds it.
 
-use super::claims::Claims;
+use super::claims::{Claim, Claims};
 use super::copies::{Copies, POSITION_KEY};
-use super::node::{Node, NodeKind};
+use super::node::{Node, NodeKind, StoredDefaults};
 use super::tree::{Root, Tree};
-use policy::Pool;
+use policy::{Pool, Protection};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use units::{FileId, ServerId, Timestamp};
-use wire::{Attributes, Fault, FileDefaults, ROOT};
+use wire::{Attributes, Fault, ROOT};
 use world::{RecordChange, RecordTable, RecordsError, World};
 
 /// File information server: names, sizes and places of all files.
@@ -33,12 +33,18 @@ pub(crate) struct Catalogue<W> {
     pub(super) unstored_times: RefCell<BTreeSet<FileId>>,
     /// Copies at other servers.
     pub(super) copies: Rc<Copies<W>>,
+    /// Servers of whose parts of mirrored files copies may be behind.
+    behind: RefCell<BTreeSet<ServerId>>,
     next: Cell<u64>,
     /// First number that is not reserved in memory.
     pub(super) reserved: Cell<u64>,
     /// First number that is not reserved on stable storage.
     pub(super) stored_reserved: Cell<u64>,
 }
+
+/// Keys from here on are records of servers of whose parts of mirrored files copies may be behind:
+/// this key and the number of the server. No entry has such a number.
+const BEHIND_KEY: u64 = 1 << 63;
 
 /// Directory number of nameless files.
 const NOWHERE: FileId = FileId(u64::MAX);
@@ -52,13 +58,19 @@ const FORMAT: u16 = 2;
 /// Version of the record format with time and attributes of the root, which a mount has set.
 const FORMAT_WITH_ATTRIBUTES: u16 = 3;
 
+/// Version of the record format with a protection of files in the root.
+const FORMAT_WITH_PROTECTION: u16 = 4;
+
 /// Record of the root in [`FORMAT`]: format, first number that is not reserved, and defaults of
 /// files in it.
-type PlainRoot = (u16, u64, FileDefaults);
+type PlainRoot = (u16, u64, StoredDefaults);
 
 /// Record of the root in [`FORMAT_WITH_ATTRIBUTES`]: as before, time of the last change, and
 /// attributes.
-type FullRoot = (u16, u64, FileDefaults, Timestamp, Attributes);
+type FullRoot = (u16, u64, StoredDefaults, Timestamp, Attributes);
+
+/// Record of the root in [`FORMAT_WITH_PROTECTION`]: as before, and protection of files in it.
+type ProtectingRoot = (u16, u64, StoredDefaults, Timestamp, Option<Attributes>, Protection);
 
 /// Number of numbers that are reserved at a time. A restart skips at most as many.
 const RESERVED_AT_ONCE: u64 = 1024;
@@ -73,10 +85,15 @@ impl<W: World> Catalogue<W> {
         let (mut reserved, mut root) = (ROOT_KEY + 1, Root::default());
         let mut nodes = Vec::with_capacity(records.len());
         let mut nameless = BTreeMap::new();
-        let mut position = 0;
+        let (mut position, mut behind) = (0, BTreeSet::new());
         for (key, value) in records {
             if key == POSITION_KEY {
                 position = decode::<u64>(key, &value)?;
+            } else if key >= BEHIND_KEY {
+                let server = u32::try_from(key - BEHIND_KEY);
+                let server =
+                    server.map_err(|_| damaged(&format!("record {key} is of no server")))?;
+                behind.insert(ServerId(server));
             } else if key == ROOT_KEY {
                 let (number, stored) = decode_root(&value)?;
                 (reserved, root) = (reserved.max(number), stored);
@@ -108,6 +125,7 @@ impl<W: World> Catalogue<W> {
             forgotten: RefCell::default(),
             claims: Claims::default(),
             unstored_times: RefCell::default(),
+            behind: RefCell::new(behind),
             next: Cell::new(reserved),
             reserved: Cell::new(reserved),
             stored_reserved: Cell::new(reserved),
@@ -117,6 +135,31 @@ impl<W: World> Catalogue<W> {
     /// Returns the servers that have files, with the number of files of each.
     pub(crate) fn files(&self) -> Vec<(ServerId, u64)> {
         self.tree.borrow().files()
+    }
+
+    /// Returns the servers of whose parts of mirrored files copies may be behind.
+    pub(crate) fn behind(&self) -> Vec<ServerId> {
+        self.behind.borrow().iter().copied().collect()
+    }
+
+    /// Records whether copies of the parts of a server may be behind.
+    pub(crate) async fn set_behind(&self, server: ServerId, is_behind: bool) -> Result<(), Fault> {
+        // One at a time.
+        let ((), _claimed) = self.claims.claim(|| Ok(((), Claim::Everything))).await?;
+        if self.behind.borrow().contains(&server) == is_behind {
+            return Ok(());
+        }
+        let key = BEHIND_KEY + u64::from(server.0);
+        let change = match is_behind {
+            true => RecordChange::put(key, Vec::new()),
+            false => RecordChange::remove(key),
+        };
+        self.change(vec![change]).await?;
+        match is_behind {
+            true => self.behind.borrow_mut().insert(server),
+            false => self.behind.borrow_mut().remove(&server),
+        };
+        Ok(())
     }
 
     /// The copies at other servers.
@@ -141,12 +184,19 @@ impl<W: World> Catalogue<W> {
 
     pub(super) fn root_record(&self, root: Root) -> RecordChange {
         let (reserved, Root { defaults, modified, attributes }) = (self.reserved.get(), root);
-        let value = match attributes {
-            None => wire::encode_record::<PlainRoot>(&(FORMAT, reserved, defaults)),
-            Some(attributes) => {
+        let (defaults, protection) = StoredDefaults::of(defaults);
+        let value = match (protection, attributes) {
+            (None, None) => wire::encode_record::<PlainRoot>(&(FORMAT, reserved, defaults)),
+            (None, Some(attributes)) => {
                 let format = FORMAT_WITH_ATTRIBUTES;
                 let full: FullRoot = (format, reserved, defaults, modified, attributes);
                 wire::encode_record(&full)
+            }
+            (Some(protection), attributes) => {
+                let format = FORMAT_WITH_PROTECTION;
+                let root: ProtectingRoot =
+                    (format, reserved, defaults, modified, attributes, protection);
+                wire::encode_record(&root)
             }
         };
         RecordChange::put(ROOT_KEY, value)
@@ -230,17 +280,24 @@ fn decode_root(value: &[u8]) -> Result<(u64, Root), Fault> {
     match format {
         FORMAT => {
             let (_, reserved, defaults) = decode::<PlainRoot>(ROOT_KEY, value)?;
-            Ok((reserved, Root { defaults, ..Root::default() }))
+            Ok((reserved, Root { defaults: defaults.with(None), ..Root::default() }))
         }
         FORMAT_WITH_ATTRIBUTES => {
             let (_, reserved, defaults, modified, attributes) =
                 decode::<FullRoot>(ROOT_KEY, value)?;
+            let defaults = defaults.with(None);
             Ok((reserved, Root { defaults, modified, attributes: Some(attributes) }))
+        }
+        FORMAT_WITH_PROTECTION => {
+            let (_, reserved, defaults, modified, attributes, protection) =
+                decode::<ProtectingRoot>(ROOT_KEY, value)?;
+            let defaults = defaults.with(Some(protection));
+            Ok((reserved, Root { defaults, modified, attributes }))
         }
         other => {
             let cause = format!(
-                "its records have format {other}, and this build uses formats {FORMAT} and \
-                 {FORMAT_WITH_ATTRIBUTES}"
+                "its records have format {other}, and this build uses formats {FORMAT} to \
+                 {FORMAT_WITH_PROTECTION}"
             );
             Err(Fault::CatalogueFailed { cause })
         }

@@ -404,15 +404,18 @@ pub(super) fn entry(name: String, file: FileId, node: &Node) -> Entry {
     let kind = match &node.kind {
         NodeKind::Directory { defaults } => EntryKind::Directory(defaults.clone()),
         NodeKind::Special(special) => EntryKind::Special(special.clone()),
-        NodeKind::File { size, stripe, pool, buffering } => EntryKind::File(FileRecord {
-            file,
-            name: name.clone(),
-            bytes: size.bytes,
-            cuts: size.cuts,
-            stripe: stripe.clone(),
-            pool: pool.clone(),
-            buffering: *buffering,
-        }),
+        NodeKind::File { size, stripe, pool, buffering, protection } => {
+            EntryKind::File(FileRecord {
+                file,
+                name: name.clone(),
+                bytes: size.bytes,
+                cuts: size.cuts,
+                stripe: stripe.clone(),
+                pool: pool.clone(),
+                buffering: *buffering,
+                protection: *protection,
+            })
+        }
     };
     Entry { name, made: node.made, modified: node.modified, kind }
 }

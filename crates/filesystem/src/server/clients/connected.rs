@@ -9,9 +9,9 @@ use super::probes::{BoundedWait, Probe, Probes};
 use super::session::Session;
 use crate::scale::Table;
 use crate::signal::Signal;
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use units::PeerId;
+use units::{Instant, PeerId, ServerId};
 use wire::ClientKey;
 use world::World;
 
@@ -27,6 +27,10 @@ pub(crate) struct Clients<W: World> {
     further: RefCell<BTreeMap<PeerId, PeerId>>,
     /// Connections of servers, which count as no client.
     servers: RefCell<BTreeSet<PeerId>>,
+    /// Latest connection of each server of whose parts of files this one has copies.
+    holders: RefCell<BTreeMap<ServerId, PeerId>>,
+    /// Instant of the last change of a copy.
+    last_change_of_copy: Cell<Instant>,
     departed: DepartedKeys,
     /// Notified when a client has sent its greeting.
     greeted: Signal,
@@ -41,6 +45,8 @@ impl<W: World> Default for Clients<W> {
             peers: RefCell::default(),
             further: RefCell::default(),
             servers: RefCell::default(),
+            holders: RefCell::default(),
+            last_change_of_copy: Cell::default(),
             departed: DepartedKeys::default(),
             greeted: Signal::default(),
             probes: Probes::default(),
@@ -99,6 +105,7 @@ impl<W: World> Clients<W> {
     pub(crate) fn depart(&self, peer: PeerId) -> Option<Box<Session<W>>> {
         let session = self.sessions.borrow_mut().remove(peer)?;
         self.servers.borrow_mut().remove(&peer);
+        self.holders.borrow_mut().retain(|_, holder| *holder != peer);
         if self.further.borrow_mut().remove(&peer).is_some() {
             return Some(session);
         }
@@ -107,9 +114,13 @@ impl<W: World> Clients<W> {
         Some(session)
     }
 
-    /// Removes all sessions, because the server ends.
-    pub(crate) fn take_all(&self) -> Table<PeerId, Box<Session<W>>> {
-        std::mem::take(&mut *self.sessions.borrow_mut())
+    /// Removes all sessions, because the server ends, other than those of servers of whose parts of
+    /// files this one has copies.
+    pub(crate) fn take_all_but_holders(&self) -> Vec<(PeerId, Box<Session<W>>)> {
+        let mut sessions = self.sessions.borrow_mut();
+        let all: Vec<PeerId> = sessions.iter().map(|(peer, _)| peer).collect();
+        let others = all.into_iter().filter(|peer| !self.is_holder(*peer));
+        others.filter_map(|peer| Some((peer, sessions.remove(peer)?))).collect()
     }
 
     /// Returns the session of a client, if it is connected.
@@ -133,6 +144,34 @@ impl<W: World> Clients<W> {
         if self.is_here(peer) && !self.is_further(peer) {
             self.servers.borrow_mut().insert(peer);
         }
+    }
+
+    /// Notes that a connected client is the server of that number, of whose parts of files this one
+    /// has copies. Returns its earlier connection, which must end.
+    pub(crate) fn note_holder(&self, peer: PeerId, server: ServerId) -> Option<PeerId> {
+        self.note_server(peer);
+        let earlier = self.holders.borrow_mut().insert(server, peer);
+        earlier.filter(|earlier| *earlier != peer)
+    }
+
+    /// True for the latest connection of a server of whose parts of files this one has copies.
+    pub(crate) fn is_holder(&self, peer: PeerId) -> bool {
+        self.holders.borrow().values().any(|holder| *holder == peer)
+    }
+
+    /// True if a server of whose parts of files this one has copies is connected.
+    pub(crate) fn has_holders(&self) -> bool {
+        !self.holders.borrow().is_empty()
+    }
+
+    /// Notes a change of a copy.
+    pub(crate) fn note_change_of_copy(&self, now: Instant) {
+        self.last_change_of_copy.set(now);
+    }
+
+    /// Instant of the last change of a copy.
+    pub(crate) fn last_change_of_copy(&self) -> Instant {
+        self.last_change_of_copy.get()
     }
 
     /// Returns the connection of the client with this key.

@@ -1,16 +1,25 @@
 //! Disks of a server, and what they have of each file.
+//!
+//! What changes a mirrored file here changes its copy too ([`Mirrors`]). Bytes that this server has
+//! lost, or that are damaged, are read from the copy and repaired.
 
+use crate::server::config::ServerConfig;
 use crate::server::faults::{disk_fault, file_fault};
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::write_failures::WriteFailures;
-use futures_util::future::{Either, join_all, select, try_join_all};
-use policy::BYTES_MAX;
+use crate::server::mirrors::{MirroredFile, Mirrors};
+use futures_util::future::{Either, join, join_all, select, try_join_all};
+use policy::{BYTES_MAX, Protection, copy_object};
 use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
-use units::{DiskId, Duration, FileId, ServerId};
+use tracing::{debug, info};
+use units::{ByteRange, DiskId, Duration, FileId, KIB, ServerId};
 use wire::Fault;
-use world::{Disk, DiskError, World};
+use world::{Disk, DiskError, Payload, World};
+
+/// Unit of repair: whole pieces that have one checksum each.
+const PIECE_BYTES: u64 = 64 * KIB;
 
 /// Maximum time that a disk may take to report its space. After it the last report counts.
 const SPACE_TIMEOUT: Duration = Duration::from_ms(1000);
@@ -20,14 +29,132 @@ pub(crate) struct FileDisks<W: World> {
     world: W,
     server: ServerId,
     failures: Rc<WriteFailures>,
+    mirrors: Rc<Mirrors<W>>,
+    /// True if nothing may be changed.
+    read_only: bool,
+    /// Number of ranges that were repaired.
+    repaired: Cell<u64>,
     /// Capacity and free space of each disk in bytes, as last reported.
     spaces: Box<[Cell<(u64, u64)>]>,
 }
 
 impl<W: World> FileDisks<W> {
-    pub(crate) fn new(world: W, server: ServerId, failures: Rc<WriteFailures>) -> Self {
+    pub(crate) fn new(
+        world: W,
+        config: &ServerConfig,
+        failures: Rc<WriteFailures>,
+        mirrors: Rc<Mirrors<W>>,
+    ) -> Self {
         let spaces = world.disks().iter().map(|_| Cell::default()).collect();
-        Self { world, server, failures, spaces }
+        let (server, read_only) = (config.id, config.read_only);
+        Self { world, server, failures, mirrors, read_only, repaired: Cell::new(0), spaces }
+    }
+
+    /// Number of damaged ranges that were repaired from copies since the start.
+    pub(crate) fn repaired(&self) -> u64 {
+        self.repaired.get()
+    }
+
+    fn disk(&self, disk: DiskId) -> Result<&W::Disk, Fault> {
+        let gone = || Fault::BadRequest { cause: format!("this server has no {disk}") };
+        self.world.disks().get(disk.0 as usize).ok_or_else(gone)
+    }
+
+    /// Returns the state of the mirror of a file, if it has one.
+    fn mirrored(&self, file: &OpenFile) -> Option<Rc<MirroredFile>> {
+        match file.protection {
+            Protection::None => None,
+            Protection::Mirror => self.mirrors.of(file.file, || file.record()),
+        }
+    }
+
+    /// Reads bytes of the object of a file on a disk.
+    pub(crate) async fn read(
+        &self,
+        file: &OpenFile,
+        number: DiskId,
+        offset: u64,
+        length: u64,
+    ) -> Result<W::Payload, Fault> {
+        let error = match self.disk(number)?.read(file.file, offset, length).await {
+            Ok(data) => return Ok(data),
+            Err(error) => error,
+        };
+        let is_damaged = matches!(error, DiskError::Corrupt { .. });
+        let mirrored = if is_damaged { self.mirrored(file) } else { None };
+        let Some(mirrored) = mirrored else { return Err(self.fault(file, number, &error)) };
+        let range = ByteRange::new(offset, offset + length);
+        match self.read_copy(&mirrored, number, range).await {
+            Ok(data) => Ok(data),
+            Err(cause) => {
+                debug!(file = file.name().as_str(), %cause, "the copy of damaged bytes is no help");
+                Err(self.fault(file, number, &error))
+            }
+        }
+    }
+
+    /// Reads a range from the copy of a file, and repairs it here where something may be changed.
+    async fn read_copy(
+        &self,
+        file: &MirroredFile,
+        number: DiskId,
+        range: ByteRange,
+    ) -> Result<W::Payload, Fault> {
+        let there = self.mirrors.length(file, number).await?;
+        let none = || Fault::BadRequest { cause: "there is no copy".to_owned() };
+        let there = there.ok_or_else(none)?;
+        let disk = self.disk(number)?;
+        let start = range.start / PIECE_BYTES * PIECE_BYTES;
+        let pieces = ByteRange::new(start, range.end.next_multiple_of(PIECE_BYTES));
+        // The last piece, which is repaired as a whole, may be longer than the object for a while.
+        let _locked = file.lock(number, ByteRange::new(start, u64::MAX)).await;
+        // Another one may have repaired it meanwhile.
+        if let Ok(data) = disk.read(file.file, range.start, range.length()).await {
+            return Ok(data);
+        }
+        let data = self.mirrors.read(file, number, pieces).await?;
+        if !self.read_only {
+            let known = disk.metadata(file.file).await.ok().flatten();
+            let length = known.map_or(there, |known| known.length);
+            let stored = async {
+                disk.write(file.file, start, data.clone()).await?;
+                match pieces.end > length {
+                    true => disk.truncate(file.file, length.max(range.end.min(there))).await,
+                    false => Ok(()),
+                }
+            };
+            // If it fails, the next read finds the damage again.
+            if stored.await.is_ok() {
+                self.repaired.update(|repaired| repaired + 1);
+                let (file, start, end) = (file.file.0, pieces.start, pieces.end);
+                info!(file, disk = number.0, start, end, "damaged bytes were repaired");
+            }
+        }
+        Ok(data.slice(range.start - start, range.length()))
+    }
+
+    /// Writes bytes of the object of a file on a disk, and of its copy.
+    pub(crate) async fn write(
+        &self,
+        file: &OpenFile,
+        number: DiskId,
+        offset: u64,
+        payload: W::Payload,
+    ) -> Result<(), Fault> {
+        let disk = self.disk(number)?;
+        let Some(mirrored) = self.mirrored(file) else {
+            let written = disk.write(file.file, offset, payload).await;
+            return written.map_err(|error| self.fault(file, number, &error));
+        };
+        let range = ByteRange::new(offset, offset + payload.length());
+        let _changing = self.mirrors.begin_change(&mirrored, number, range).await?;
+        let copied = self.mirrors.write(&mirrored, number, offset, payload.clone());
+        let (written, copied) = join(disk.write(file.file, offset, payload), copied).await;
+        written.map_err(|error| {
+            self.mirrors.note_difference(&mirrored);
+            self.fault(file, number, &error)
+        })?;
+        copied
     }
 
     /// Returns the disks that have blocks of a file.
@@ -56,13 +183,31 @@ impl<W: World> FileDisks<W> {
         for (number, disk) in self.of(file) {
             let metadata = disk.metadata(file.file).await;
             let metadata = metadata.map_err(|error| self.fault(file, number, &error))?;
-            let Some(metadata) = metadata else { continue };
-            file.learn_modified(metadata.modified);
-            let bytes = file.stripe.file_bytes(place, number, metadata.length);
+            let length = match metadata {
+                Some(metadata) => {
+                    file.learn_modified(metadata.modified);
+                    metadata.length
+                }
+                None => match self.length_of_lost(file, number).await {
+                    Some(length) => length,
+                    None => continue,
+                },
+            };
+            let bytes = file.stripe.file_bytes(place, number, length);
             // An object longer than any file is damaged, and its reader will find that.
             reached = reached.max(bytes.filter(|bytes| *bytes <= BYTES_MAX).unwrap_or(0));
         }
         Ok(reached)
+    }
+
+    /// Returns the length of the copy of an object on a disk that is lost.
+    async fn length_of_lost(&self, file: &OpenFile, number: DiskId) -> Option<u64> {
+        if !self.read_only || file.protection == Protection::None {
+            return None;
+        }
+        let is_lost = self.disk(number).ok()?.read(file.file, 0, 1).await.is_err();
+        let mirrored = self.mirrored(file).filter(|_| is_lost)?;
+        self.mirrors.length(&mirrored, number).await.ok()?
     }
 
     /// Frees the bytes of a file beyond its first `bytes` bytes, durably: bytes that came back
@@ -75,7 +220,18 @@ impl<W: World> FileDisks<W> {
                 disk.truncate(file.file, kept).await?;
                 disk.sync(file.file).await
             };
-            cut.await.map_err(|error| self.fault(file, number, &error))?;
+            let Some(mirrored) = self.mirrored(file) else {
+                cut.await.map_err(|error| self.fault(file, number, &error))?;
+                continue;
+            };
+            let beyond = ByteRange::new(kept, u64::MAX);
+            let _changing = self.mirrors.begin_change(&mirrored, number, beyond).await?;
+            let (cut, copied) = join(cut, self.mirrors.cut(&mirrored, number, kept)).await;
+            cut.map_err(|error| {
+                self.mirrors.note_difference(&mirrored);
+                self.fault(file, number, &error)
+            })?;
+            copied?;
         }
         Ok(())
     }
@@ -83,6 +239,8 @@ impl<W: World> FileDisks<W> {
     /// Waits until a file is on stable storage, on all of its disks. A disk that fails may have
     /// lost data of any client and may not report it again, so every client gets the fault.
     pub(crate) async fn sync(&self, file: &OpenFile) -> Result<(), Fault> {
+        let mirrored = self.mirrored(file);
+        let changes = mirrored.as_ref().and_then(|mirrored| mirrored.ended_changes());
         // On a server without blocks there is only what a cut has already stored.
         let disks = self.with_blocks(file);
         let synced = disks.map(async |(number, disk)| (number, disk.sync(file.file).await));
@@ -94,7 +252,19 @@ impl<W: World> FileDisks<W> {
                 outcome = outcome.and(Err(fault));
             }
         }
-        outcome
+        match mirrored {
+            Some(mirrored) if outcome.is_ok() => self.mirrors.sync(&mirrored, changes).await,
+            _ => outcome,
+        }
+    }
+
+    /// Makes the copies of files equal as the server ends, after all files are written back.
+    pub(crate) async fn settle_copies(&self) {
+        let stored = async |file: FileId| {
+            let synced = join_all(self.world.disks().iter().map(|disk| disk.sync(file))).await;
+            synced.iter().all(Result::is_ok)
+        };
+        self.mirrors.settle(stored).await;
     }
 
     /// Gives the disks the time of a file that was changed, at once. Returns the end of that.
@@ -107,9 +277,16 @@ impl<W: World> FileDisks<W> {
         join_all(set.collect::<Vec<_>>())
     }
 
-    /// Removes the data of a file from all disks.
-    pub(crate) async fn remove(&self, file: FileId) -> Result<(), Fault> {
-        let removed = join_all(self.world.disks().iter().map(|disk| disk.remove(file))).await;
+    /// Removes the data of a file from all disks, with a copy that this server may have of another
+    /// one's part.
+    pub(crate) async fn remove(&self, file: FileId, protection: Protection) -> Result<(), Fault> {
+        let objects = match protection {
+            Protection::None => vec![file],
+            Protection::Mirror => vec![file, copy_object(file)],
+        };
+        let disks = self.world.disks().iter();
+        let all = disks.flat_map(|disk| objects.iter().map(|object| disk.remove(*object)));
+        let removed = join_all(all).await;
         let first = removed.into_iter().find_map(Result::err);
         first.map_or(Ok(()), |error| Err(disk_fault(self.server, &error)))
     }

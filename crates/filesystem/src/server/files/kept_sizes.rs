@@ -7,6 +7,7 @@
 //!   is certain.
 //! - The next change removes obsolete records.
 
+use crate::server::faults::records_fault;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use units::{FileId, ServerId};
@@ -32,8 +33,10 @@ struct Kept {
 impl<W: World> KeptSizes<W> {
     /// Loads the sizes from the records of this node.
     pub(crate) async fn load(world: W, server: ServerId) -> Result<Self, Fault> {
-        let records =
-            world.records(RecordTable::Sizes).await.map_err(|error| fault(server, &error))?;
+        let records = world
+            .records(RecordTable::Sizes)
+            .await
+            .map_err(|error| records_fault(server, &error))?;
         let mut kept = BTreeMap::new();
         for (key, value) in records {
             let file = FileId(key);
@@ -85,7 +88,7 @@ impl<W: World> KeptSizes<W> {
                 (Err(RecordsError::Failed { .. }), _) => {}
             }
         }
-        changed.map_err(|error| fault(self.server, &error))
+        changed.map_err(|error| records_fault(self.server, &error))
     }
 
     /// Takes the changes that remove obsolete records. If they are not made, the next start finds
@@ -120,15 +123,7 @@ impl<W: World> KeptSizes<W> {
         let changed = self.world.record_change(RecordTable::Sizes, removals).await;
         changed.map_err(|error| {
             self.forgotten.borrow_mut().extend(files);
-            fault(self.server, &error)
+            records_fault(self.server, &error)
         })
-    }
-}
-
-fn fault(server: ServerId, error: &RecordsError) -> Fault {
-    let cause = error.to_string();
-    match error {
-        RecordsError::NoSpace { .. } => Fault::NoSpace { server, cause },
-        RecordsError::Failed { .. } => Fault::DiskFailed { server, cause },
     }
 }

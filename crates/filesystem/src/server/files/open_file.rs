@@ -6,7 +6,7 @@
 
 use crate::collective::access_checks::check_access;
 use crate::signal::Signal;
-use policy::{Access, BYTES_MAX, Buffering, Direction, Pool, Stripe};
+use policy::{Access, BYTES_MAX, Buffering, Direction, Pool, Protection, Stripe};
 use std::cell::{Cell, Ref, RefCell};
 use units::{ByteRange, FileId, ServerId, Timestamp};
 use wire::{Fault, FileRecord, FileSize};
@@ -17,6 +17,8 @@ pub(crate) struct OpenFile {
     /// Map of its blocks to servers and disks.
     pub(crate) stripe: Stripe,
     pool: Pool,
+    /// Protection against the loss of a server.
+    pub(crate) protection: Protection,
     /// Name that the last client to open it gave.
     name: RefCell<String>,
     buffering: Cell<Buffering>,
@@ -48,11 +50,12 @@ impl OpenFile {
     /// Makes a file that no client has opened yet.
     pub(crate) fn new(record: FileRecord) -> Self {
         let size = record.size();
-        let FileRecord { file, name, stripe, pool, buffering, .. } = record;
+        let FileRecord { file, name, stripe, pool, buffering, protection, .. } = record;
         Self {
             file,
             stripe,
             pool,
+            protection,
             name: RefCell::new(name),
             buffering: Cell::new(buffering),
             size: Cell::new(size),
@@ -71,7 +74,24 @@ impl OpenFile {
 
     /// Tells if a record is of this file, whatever its name, size and buffering.
     pub(crate) fn is_same_file(&self, record: &FileRecord) -> bool {
-        self.file == record.file && self.stripe == record.stripe && self.pool == record.pool
+        let FileRecord { file, stripe, pool, protection, .. } = record;
+        let is_placed_alike = self.stripe == *stripe && self.pool == *pool;
+        self.file == *file && is_placed_alike && self.protection == *protection
+    }
+
+    /// Returns its record.
+    pub(crate) fn record(&self) -> FileRecord {
+        let FileSize { cuts, bytes } = self.size();
+        FileRecord {
+            file: self.file,
+            name: self.name().clone(),
+            bytes,
+            cuts,
+            stripe: self.stripe.clone(),
+            pool: self.pool.clone(),
+            buffering: self.buffering(),
+            protection: self.protection,
+        }
     }
 
     /// Takes the name and buffering of the client that opened it last.

@@ -3,6 +3,7 @@
 use crate::scale::SmallVec;
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::removed_files::RemovedFiles;
+use policy::Protection;
 use std::cell::RefCell;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -188,10 +189,11 @@ impl OpenFiles {
         self.open.borrow().values().map(Rc::clone).collect()
     }
 
-    /// Returns all open files without a name.
-    pub(crate) fn all_nameless(&self) -> Vec<FileId> {
+    /// Returns all open files without a name, with their protection.
+    pub(crate) fn all_nameless(&self) -> Vec<(FileId, Protection)> {
         let files = self.open.borrow();
-        files.values().filter(|known| known.is_nameless.get()).map(|known| known.file).collect()
+        let nameless = files.values().filter(|known| known.is_nameless.get());
+        nameless.map(|known| (known.file, known.protection)).collect()
     }
 
     /// Tells if the data of a file was dropped here.

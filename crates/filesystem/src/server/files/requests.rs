@@ -5,6 +5,7 @@ use crate::server::answer::Answer;
 use crate::server::catalogue;
 use crate::server::state::Server;
 use crate::server::transfers::answer_pools::{LARGE_ANSWER_BYTES, Source};
+use policy::Protection;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, PeerId};
@@ -57,9 +58,9 @@ impl<W: World> Server<W> {
                 self.files().get(file)?;
                 Ok(Reply::Buffers(self.cache().statistics(file)).into())
             }
-            FileRequest::Drop { file } => match self.files().lost_name(file) {
+            FileRequest::Drop { file, protection } => match self.files().lost_name(file) {
                 true => Ok(Reply::InUse.into()),
-                false => self.drop_file(file).await,
+                false => self.drop_file(file, protection).await,
             },
             FileRequest::Lease { file, clock, since } => self.lease(from, file, clock, since).await,
             FileRequest::WriteGathered(_) => {
@@ -148,6 +149,10 @@ impl<W: World> Server<W> {
     /// Refuses a record of a file that cannot be on the servers and disks that there are.
     pub(crate) fn check_record(&self, record: &FileRecord) -> Result<(), Fault> {
         catalogue::check_record(record, self.config().servers)?;
+        if record.protection != Protection::None && !self.others().are_known() {
+            let cause = "these servers do not know one another, so no file is mirrored".to_owned();
+            return Err(Fault::BadRequest { cause });
+        }
         let (wanted, disks) = (record.stripe.disks_per_server, self.world().disks().len());
         if wanted as usize > disks {
             let cause = format!(
@@ -160,7 +165,11 @@ impl<W: World> Server<W> {
 
     /// Frees all that the server holds of a file, even one in use. Requests for it fail from now
     /// on, and collectives on it end first.
-    pub(crate) async fn drop_file(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
+    pub(crate) async fn drop_file(
+        &self,
+        file: FileId,
+        protection: Protection,
+    ) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files().forget(file);
         self.kept_sizes().forget(file);
         self.client_caches().files.forget(file);
@@ -170,7 +179,8 @@ impl<W: World> Server<W> {
         self.active_transfers().abort_on(file, &Fault::NoSuchFile { name });
         self.active_transfers().until_aborted_ended(file).await;
         self.cache().discard(file).await;
-        let removed = self.disks().remove(file).await;
+        self.mirrors().forget(file);
+        let removed = self.disks().remove(file, protection).await;
         // If that fails, an obsolete record stays.
         let _ = self.kept_sizes().settle().await;
         removed.map(|()| Reply::Done.into())

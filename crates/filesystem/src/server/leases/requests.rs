@@ -137,7 +137,7 @@ impl<W: World> Server<W> {
         call: (PeerId, RequestId),
         request: Box<WriteGathered>,
         body: Option<W::Payload>,
-        permit: WritePermit,
+        permit: Option<WritePermit>,
     ) -> Result<(), Infallible> {
         let written = self.write_gathered(call.0, *request, (body, permit)).await;
         self.send_reply(call, written.map(|()| Reply::Done.into())).await;
@@ -148,7 +148,7 @@ impl<W: World> Server<W> {
         self: &Rc<Self>,
         from: PeerId,
         request: WriteGathered,
-        (body, permit): (Option<W::Payload>, WritePermit),
+        (body, permit): (Option<W::Payload>, Option<WritePermit>),
     ) -> Result<(), Fault> {
         if request.writes.is_empty() && request.returns {
             // Also of a file that is not open any more.

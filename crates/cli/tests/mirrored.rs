@@ -1,0 +1,170 @@
+//! Proves: with `--protect mirror`, what one server has lost or holds damaged is read from the copy
+//! at another server, byte for byte; and copies that were behind are made equal again.
+
+use crate::support;
+use client::{Connection, ConnectionOptions, Instance};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::time::Duration;
+use support::{DATA_CHECK, Place, Running, USAGE, bytes, gone, program, signal, until};
+
+const MIB: usize = 1 << 20;
+
+/// Names and contents of some files.
+type Files = Vec<(String, Vec<u8>)>;
+
+/// An instance of three servers with mirrored files: large and small ones, one of which was changed
+/// in place and one cut.
+fn with_files() -> (Place, Files) {
+    let place = Place::new();
+    place.start(&["--servers", "3", "--protect", "mirror"]);
+    let content = bytes(7 * MIB + 4321);
+    let mut files = Files::new();
+    for (name, length) in [("large", content.len()), ("middle", MIB + 1), ("small", 100)] {
+        place.file("local", &content[..length]);
+        place.run(&["put", "local", name]).done();
+        files.push((name.to_owned(), content[..length].to_vec()));
+    }
+    let library = Connection::open(&Instance::at(place.instance())).expect("it runs");
+    let large = library.open_file("large").expect("it is there");
+    large.write_at(&[9; 3 * MIB], 1_234_567).expect("it has room");
+    large.flush(true).expect("it is stored");
+    files[0].1[1_234_567..][..3 * MIB].fill(9);
+    let middle = library.open_file("middle").expect("it is there");
+    middle.set_size(700_001).expect("it can be cut");
+    files[1].1.truncate(700_001);
+    (place, files)
+}
+
+fn check(place: &Place, files: &Files, when: &str) {
+    for (name, content) in files {
+        let got = place.run(&["get", name, "-"]).done().output;
+        assert!(got == *content, "{name} {when}");
+    }
+}
+
+fn data(place: &Place, server: u32) -> PathBuf {
+    place.instance().join(format!("data/server-{server}"))
+}
+
+/// Sum of a number that all servers report.
+fn sum(place: &Place, key: &str) -> u64 {
+    place.status().iter().map(|server| server[key].as_u64().expect("a number")).sum()
+}
+
+#[test]
+fn what_a_lost_server_had_is_read_from_the_copies() {
+    let (place, files) = with_files();
+    let record = place.run(&["layout", "get", "large", "--json"]).done().json();
+    assert_eq!(record["protection"], "mirror");
+    place.run(&["stop"]).done();
+    for server in [1, 2] {
+        let (directory, kept) = (data(&place, server), place.path("kept"));
+        fs::rename(&directory, &kept).expect("a test may move it");
+        let started = place.start(&["--degraded", "--servers", "3"]);
+        assert_eq!(started["degraded"]["files_with_lost_bytes"], json!([]), "{started}");
+        check(&place, &files, &format!("without server {server}"));
+        place.run(&["stop"]).done();
+        let _ = fs::remove_dir_all(&directory);
+        fs::rename(&kept, &directory).expect("a test may move it");
+    }
+    // Server 0 keeps the catalogue, which has copies too.
+    fs::remove_dir_all(data(&place, 0)).expect("it is there");
+    place.run(&["doctor", "--rebuild-catalogue"]).done();
+    let started = place.start(&["--degraded", "--servers", "3"]);
+    assert_eq!(started["degraded"]["files_with_lost_bytes"], json!([]), "{started}");
+    check(&place, &files, "without server 0");
+    place.run(&["stop"]).done();
+    // Two servers hold a part and its copy.
+    fs::remove_dir_all(data(&place, 1)).expect("it is there");
+    let started = place.start(&["--degraded", "--servers", "3"]);
+    let lost = started["degraded"]["files_with_lost_bytes"].as_array().expect("a list");
+    assert!(lost.iter().any(|file| file["name"] == "large"), "{started}");
+    place.run(&["get", "large", "-"]).failed(DATA_CHECK, &["of \"large\""]);
+}
+
+/// Flips a bit of each object of a server that is a file's own part.
+fn damage(place: &Place, server: u32) -> usize {
+    let mut damaged = 0;
+    for entry in fs::read_dir(data(place, server).join("objects")).expect("it is there").flatten() {
+        let name = entry.file_name().into_string().expect("ASCII");
+        let is_own = name.len() == 16 && !name.starts_with(['8', '9']);
+        if is_own && entry.metadata().expect("it is there").len() > 50 {
+            let object = fs::OpenOptions::new().read(true).write(true).open(entry.path());
+            let object = object.expect("a test may change it");
+            let mut byte = [0];
+            object.read_exact_at(&mut byte, 33).expect("it is there");
+            object.write_all_at(&[byte[0] ^ 4], 33).expect("a test may change it");
+            damaged += 1;
+        }
+    }
+    damaged
+}
+
+#[test]
+fn damaged_bytes_are_repaired() {
+    let (place, files) = with_files();
+    place.run(&["stop"]).done();
+    let damaged: usize = [0, 1, 2].map(|server| damage(&place, server)).iter().sum();
+    assert!(damaged >= 3, "each server has a part of the large file");
+    place.start(&["--servers", "3"]);
+    check(&place, &files, "with damaged bytes");
+    assert_eq!(sum(&place, "repaired"), damaged as u64);
+    let shown = place.run(&["status"]).done();
+    assert!(shown.text().contains("damaged range"), "{}", shown.text());
+    place.run(&["stop"]).done();
+    place.start(&["--servers", "3"]);
+    check(&place, &files, "that were repaired");
+    assert_eq!(sum(&place, "repaired"), 0, "nothing is damaged any more");
+}
+
+#[test]
+fn copies_of_a_server_that_was_killed_are_renewed() {
+    let (place, mut files) = with_files();
+    let options = ConnectionOptions { timeout: Duration::from_secs(60), ..Default::default() };
+    let instance = Instance::at(place.instance());
+    let library = Connection::open_with(&instance, options).expect("it runs");
+    let large = library.open_file("large").expect("it is there");
+    let victim = place.server_pids()[2];
+    signal(victim, Signal::KILL);
+    gone(victim);
+    let words = ["serve", "--id", "2", "--instance"];
+    let path = place.instance();
+    let words: Vec<&str> = words.into_iter().chain([path.to_str().expect("UTF-8")]).collect();
+    let again = Running::start(program(env!("CARGO_BIN_EXE_unisono"), &words));
+    drop((large, library));
+    until("the server is there again", || {
+        place.status().iter().all(|server| server["running"] == Value::Bool(true)).then_some(())
+    });
+    check(&place, &files, "after a server was killed");
+    let library = Connection::open(&instance).expect("it runs");
+    let large = library.open_file("large").expect("it is there");
+    large.write_at(&[5; 2 * MIB], 77).expect("it has room");
+    large.flush(true).expect("it is stored");
+    files[0].1[77..][..2 * MIB].fill(5);
+    until("all copies are equal", || (sum(&place, "files_behind") == 0).then_some(()));
+    drop((large, library));
+    place.run(&["stop"]).done();
+    // The stop does not know of it.
+    signal(again.pid(), Signal::TERM);
+    again.end();
+    fs::remove_dir_all(data(&place, 1)).expect("it is there");
+    place.start(&["--degraded", "--servers", "3"]);
+    check(&place, &files, "from the copies at the server that was killed");
+}
+
+#[test]
+fn one_server_cannot_mirror() {
+    let place = Place::new();
+    let refused = ["start", "--servers", "1", "--protect", "mirror"];
+    place.run(&refused).refused(USAGE, &["needs 2 servers"]);
+    place.run(&["start", "--protect", "parity"]).refused(USAGE, &["none or mirror"]);
+    place.start(&["--servers", "1"]);
+    let refused = ["layout", "set", "/", "--protect", "mirror"];
+    place.run(&refused).refused(USAGE, &["needs 2 servers"]);
+    place.file("local", &bytes(10));
+    place.run(&["put", "local", "name"]).done();
+}

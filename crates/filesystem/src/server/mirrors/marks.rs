@@ -1,0 +1,84 @@
+//! Marks of files that may differ from their copies, on stable storage.
+//!
+//! Invariant: a file without a mark is as its copy, once the writes that have ended are stored.
+
+use crate::server::faults::records_fault;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use units::{FileId, ServerId};
+use wire::{Fault, FileRecord};
+use world::{RecordChange, RecordTable, World};
+
+/// Marks of one server.
+pub(crate) struct Marks<W> {
+    world: W,
+    server: ServerId,
+    /// Files with a mark.
+    marked: RefCell<BTreeSet<FileId>>,
+    /// Files whose marks are to be removed.
+    obsolete: RefCell<BTreeSet<FileId>>,
+}
+
+impl<W: World> Marks<W> {
+    /// Loads the marks of this node. Returns the records of the files, too.
+    pub(crate) async fn load(world: W, server: ServerId) -> Result<(Self, Vec<FileRecord>), Fault> {
+        let records = world.records(RecordTable::Mirrors).await;
+        let records = records.map_err(|error| records_fault(server, &error))?;
+        let record = |(key, value): (u64, Vec<u8>)| {
+            wire::decode_record::<FileRecord>(&value).map_err(|error| {
+                let cause = format!("the mark of file {key} is damaged: {error}");
+                Fault::DiskFailed { server, cause }
+            })
+        };
+        let records: Vec<FileRecord> = records.into_iter().map(record).collect::<Result<_, _>>()?;
+        let marked = records.iter().map(|record| record.file).collect();
+        let marks =
+            Self { world, server, marked: RefCell::new(marked), obsolete: RefCell::default() };
+        Ok((marks, records))
+    }
+
+    /// True if no file has a mark.
+    pub(super) fn are_none(&self) -> bool {
+        self.marked.borrow().is_empty()
+    }
+
+    /// Marks a file. The mark is on stable storage when this returns.
+    pub(super) async fn mark(&self, record: &FileRecord) -> Result<(), Fault> {
+        let (mut changes, removed) = self.removals(Some(record.file));
+        changes.push(RecordChange::put(record.file.0, wire::encode_record(record)));
+        self.marked.borrow_mut().insert(record.file);
+        self.change(changes, removed).await
+    }
+
+    /// Takes the mark of a file away, soon.
+    pub(super) fn unmark(&self, file: FileId) {
+        if self.marked.borrow_mut().remove(&file) {
+            self.obsolete.borrow_mut().insert(file);
+        }
+    }
+
+    /// Removes obsolete marks.
+    pub(super) async fn settle(&self) -> Result<(), Fault> {
+        let (changes, removed) = self.removals(None);
+        if changes.is_empty() { Ok(()) } else { self.change(changes, removed).await }
+    }
+
+    /// Takes the changes that remove obsolete marks, but for that of `kept`.
+    fn removals(&self, kept: Option<FileId>) -> (Vec<RecordChange>, Vec<FileId>) {
+        let mut removed = self.obsolete.take();
+        kept.map(|file| removed.remove(&file));
+        let removals = removed.iter().map(|file| RecordChange::remove(file.0)).collect();
+        (removals, removed.into_iter().collect())
+    }
+
+    /// Makes changes. If they fail, the marks stay for another time.
+    async fn change(&self, changes: Vec<RecordChange>, removed: Vec<FileId>) -> Result<(), Fault> {
+        let changed = self.world.record_change(RecordTable::Mirrors, changes).await;
+        changed.map_err(|error| {
+            let marked = self.marked.borrow();
+            let still = removed.into_iter().filter(|file| !marked.contains(file));
+            self.obsolete.borrow_mut().extend(still);
+            records_fault(self.server, &error)
+        })
+    }
+}

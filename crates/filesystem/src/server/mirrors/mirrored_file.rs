@@ -1,0 +1,286 @@
+//! A mirrored file, as the server of one of its parts sees it.
+//!
+//! Invariants:
+//! - A range is not compared or repaired while it changes, and the reverse.
+//! - A file is marked on stable storage before any byte of it changes.
+
+use crate::signal::Signal;
+use policy::Protection;
+use std::cell::{Cell, RefCell};
+use units::{ByteRange, DiskId, FileId, ServerId};
+use wire::FileRecord;
+
+/// Mirrored file with a part at this server.
+pub(crate) struct MirroredFile {
+    pub(crate) file: FileId,
+    /// Number of disks of each server that it uses.
+    pub(super) disks: u32,
+    /// Server with the copy of the part of this one.
+    pub(super) copy_at: ServerId,
+    /// Record with which it is marked.
+    pub(super) record: FileRecord,
+    mark: Cell<Mark>,
+    /// True while the copy may lack changes.
+    is_behind: Cell<bool>,
+    /// Number of changes that have begun.
+    changes: Cell<u64>,
+    /// Number of changes that the copy does not have.
+    missed: Cell<u64>,
+    /// Number of connections to the server with the copy that had ended when the copy was equal and
+    /// stored. When another one ends, the copy may lose what has changed since.
+    ended: Cell<u64>,
+    /// Ranges of objects that change.
+    changing: RefCell<Vec<(u64, DiskId, ByteRange)>>,
+    /// Range that is compared or repaired.
+    locked: Cell<Option<(DiskId, ByteRange)>>,
+    next: Cell<u64>,
+    changed: Signal,
+}
+
+/// State of the mark of a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Absent,
+    Coming,
+    There,
+}
+
+/// Change of a range. Ended when dropped.
+pub(crate) struct Changing<'a>(&'a MirroredFile, u64);
+
+/// Range that does not change. Released when dropped.
+pub(crate) struct Locked<'a>(&'a MirroredFile);
+
+/// Right to mark a file. If it is dropped without a mark, the file is not marked.
+pub(super) struct Marking<'a>(&'a MirroredFile);
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.0.changing.borrow_mut().retain(|(number, ..)| *number != self.1);
+        self.0.changed.notify();
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.0.locked.set(None);
+        self.0.changed.notify();
+    }
+}
+
+impl Drop for Marking<'_> {
+    fn drop(&mut self) {
+        if self.0.mark.get() == Mark::Coming {
+            self.0.mark.set(Mark::Absent);
+        }
+        self.0.changed.notify();
+    }
+}
+
+impl Marking<'_> {
+    /// Notes that the mark is on stable storage, after `ended` connections to the server with the
+    /// copy have ended.
+    pub(super) fn stored(self, ended: u64) {
+        self.0.mark.set(Mark::There);
+        self.0.ended.set(ended);
+    }
+}
+
+fn overlaps((disk, range): (DiskId, ByteRange), (other, others): (DiskId, ByteRange)) -> bool {
+    disk == other && range.start < others.end && others.start < range.end
+}
+
+impl MirroredFile {
+    /// State of the part of server `own` of a file, if the file is mirrored and has one.
+    pub(super) fn of(record: &FileRecord, own: ServerId) -> Option<Self> {
+        let place = record.place_of(own)?;
+        let copy = match record.protection {
+            Protection::None => return None,
+            mirror @ Protection::Mirror => mirror.copy_of(place, record.stripe.servers)?,
+        };
+        Some(Self {
+            file: record.file,
+            disks: record.stripe.disks_per_server,
+            copy_at: record.pool.server(copy),
+            record: record.clone(),
+            mark: Cell::new(Mark::Absent),
+            is_behind: Cell::new(false),
+            changes: Cell::new(0),
+            missed: Cell::new(0),
+            ended: Cell::new(0),
+            changing: RefCell::default(),
+            locked: Cell::new(None),
+            next: Cell::new(0),
+            changed: Signal::default(),
+        })
+    }
+
+    /// State of a file that was marked when the server began: its copy may be behind.
+    pub(super) fn marked(record: &FileRecord, own: ServerId) -> Option<Self> {
+        let file = Self::of(record, own)?;
+        file.mark.set(Mark::There);
+        file.is_behind.set(true);
+        Some(file)
+    }
+
+    /// True while the copy may lack changes.
+    pub(super) fn is_behind(&self) -> bool {
+        self.is_behind.get()
+    }
+
+    /// True while a mark is on stable storage.
+    pub(super) fn is_marked(&self) -> bool {
+        self.mark.get() == Mark::There
+    }
+
+    /// Returns the right to mark the file, or `None` once it is marked.
+    pub(super) async fn begin_mark(&self) -> Option<Marking<'_>> {
+        let next = || match self.mark.get() {
+            Mark::There => Some(None),
+            Mark::Coming => None,
+            Mark::Absent => {
+                self.mark.set(Mark::Coming);
+                Some(Some(Marking(self)))
+            }
+        };
+        self.changed.until(next).await
+    }
+
+    /// Takes the mark away if the file is as its copy: nothing has changed since there were
+    /// `changes` changes. Returns false if it stays.
+    pub(super) fn take_mark(&self, changes: u64) -> bool {
+        let is_equal = !self.is_behind.get()
+            && self.changes.get() == changes
+            && self.changing.borrow().is_empty()
+            && self.is_marked();
+        if is_equal {
+            self.mark.set(Mark::Absent);
+        }
+        is_equal
+    }
+
+    /// Number of changes that have ended, if none is active.
+    pub(crate) fn ended_changes(&self) -> Option<u64> {
+        self.changing.borrow().is_empty().then(|| self.changes.get())
+    }
+
+    /// Waits until a range of an object can change.
+    pub(super) async fn begin_change(&self, disk: DiskId, range: ByteRange) -> Changing<'_> {
+        let is_free = || {
+            let is_locked = self.locked.get().is_some_and(|it| overlaps(it, (disk, range)));
+            (!is_locked).then_some(())
+        };
+        self.changed.until(is_free).await;
+        let number = self.next.replace(self.next.get() + 1);
+        self.changes.update(|changes| changes + 1);
+        self.changing.borrow_mut().push((number, disk, range));
+        Changing(self, number)
+    }
+
+    /// Waits until a range of an object does not change, and keeps it so.
+    pub(crate) async fn lock(&self, disk: DiskId, range: ByteRange) -> Locked<'_> {
+        let free = || (self.locked.get().is_none()).then(|| self.locked.set(Some((disk, range))));
+        self.changed.until(free).await;
+        let locked = Locked(self);
+        let unchanging = || {
+            let changing = self.changing.borrow();
+            let mut overlapping =
+                changing.iter().filter(|(_, on, one)| overlaps((*on, *one), (disk, range)));
+            overlapping.next().is_none().then_some(())
+        };
+        self.changed.until(unchanging).await;
+        locked
+    }
+
+    /// Notes that the copy lacks a change.
+    pub(super) fn miss(&self) {
+        self.missed.update(|missed| missed + 1);
+        self.is_behind.set(true);
+    }
+
+    /// Number of changes that the copy has missed.
+    pub(super) fn missed(&self) -> u64 {
+        self.missed.get()
+    }
+
+    /// True if no connection to the server with the copy has ended since the file was marked or
+    /// renewed.
+    pub(super) fn is_connected_since(&self, ended: u64) -> bool {
+        self.ended.get() == ended
+    }
+
+    /// Notes that the copy has everything, unless it has missed more than `missed` changes. `ended`
+    /// connections to its server had ended before, and none since.
+    pub(super) fn caught_up(&self, missed: u64, ended: u64) -> bool {
+        let is_equal = self.missed.get() == missed;
+        if is_equal {
+            self.is_behind.set(false);
+            self.ended.set(ended);
+        }
+        is_equal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: a range is locked only while it does not change, one mark is made at a time, and it
+    //! goes only when nothing has changed since.
+    use super::*;
+    use futures_util::FutureExt;
+    use policy::{Buffering, Pool, Stripe};
+
+    fn mirrored() -> MirroredFile {
+        let record = FileRecord {
+            file: FileId(3),
+            name: "f".to_owned(),
+            bytes: 0,
+            cuts: 0,
+            stripe: Stripe::round_robin(10, 2, 2),
+            pool: Pool::all(3),
+            buffering: Buffering::default(),
+            protection: Protection::Mirror,
+        };
+        assert!(MirroredFile::of(&record, ServerId(2)).is_none(), "it has no part there");
+        let last = MirroredFile::of(&record, ServerId(1)).expect("it has a part there");
+        assert_eq!(last.copy_at, ServerId(0));
+        MirroredFile::of(&record, ServerId(0)).expect("it has a part there")
+    }
+
+    #[test]
+    fn a_range_is_locked_while_it_does_not_change() {
+        let (file, disk) = (mirrored(), DiskId(0));
+        let range = ByteRange::new;
+        let change = file.begin_change(disk, range(0, 10)).now_or_never().expect("it is free");
+        assert!(file.lock(disk, range(9, 20)).now_or_never().is_none(), "it changes");
+        let other = file.lock(disk, range(10, 20)).now_or_never().expect("it does not change");
+        assert!(file.begin_change(disk, range(15, 16)).now_or_never().is_none(), "it is locked");
+        assert!(file.begin_change(DiskId(1), range(15, 16)).now_or_never().is_some());
+        drop(other);
+        drop(change);
+        assert!(file.lock(disk, range(0, 20)).now_or_never().is_some());
+        assert!(file.begin_change(disk, range(15, 16)).now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_mark_goes_only_when_nothing_has_changed_since() {
+        let file = mirrored();
+        let marking = file.begin_mark().now_or_never().flatten().expect("it is not marked");
+        assert!(file.begin_mark().now_or_never().is_none(), "it is being marked");
+        drop(marking);
+        file.begin_mark().now_or_never().flatten().expect("the mark failed").stored(0);
+        assert!(file.begin_mark().now_or_never().is_some_and(|marking| marking.is_none()));
+        let change = file.begin_change(DiskId(0), ByteRange::new(0, 1)).now_or_never();
+        assert_eq!(file.ended_changes(), None);
+        drop(change);
+        let changes = file.ended_changes().expect("it has ended");
+        let again = file.begin_change(DiskId(0), ByteRange::new(0, 1)).now_or_never();
+        assert!(!file.take_mark(changes));
+        drop(again);
+        assert!(!file.take_mark(changes), "it has changed since");
+        file.miss();
+        let changes = file.ended_changes().expect("it has ended");
+        assert!(!file.take_mark(changes), "its copy is behind");
+        assert!(!file.caught_up(0, 0) && file.caught_up(1, 0));
+        assert!(file.take_mark(changes) && !file.is_marked());
+    }
+}

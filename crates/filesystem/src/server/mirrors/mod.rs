@@ -1,0 +1,26 @@
+//! Mirrored files: copies of this server's parts of them at other servers, and of those of others
+//! here.
+//!
+//! The server that holds a part of a file writes what it stores to the copy too, and a write ends
+//! when both have it. So all strategies, caches and layouts are protected alike, and two writes
+//! have the same order in both
+//! ([0086](../../../../../docs/decisions/0086-servers-mirror-files.md)).
+//!
+//! | where | what |
+//! |---|---|
+//! | `mirrors.rs` | writes, cuts, syncs and reads of the copies of this server's parts |
+//! | `mirrored_file.rs` | one file: which ranges change, and whether its copy is behind |
+//! | `marks.rs` | which files may differ from their copies, on stable storage |
+//! | `renewal.rs` | copies that were behind are made equal again |
+//! | `objects.rs` | copies that this server has for others |
+
+mod marks;
+mod mirrored_file;
+#[expect(clippy::module_inception, reason = "the state that the other files serve")]
+mod mirrors;
+mod objects;
+mod renewal;
+
+pub(crate) use marks::Marks;
+pub(crate) use mirrored_file::MirroredFile;
+pub(crate) use mirrors::Mirrors;

@@ -1,0 +1,114 @@
+//! Copies that this server has of what other servers hold of mirrored files.
+//!
+//! Invariant: a copy is changed only for the server whose part it is a copy of, over its latest
+//! connection.
+
+use crate::scale::rare;
+use crate::server::answer::Answer;
+use crate::server::faults::disk_fault;
+use crate::server::state::Server;
+use futures_util::future::try_join_all;
+use policy::copy_object;
+use std::convert::Infallible;
+use std::rc::Rc;
+use units::{DiskId, PeerId};
+use wire::{Fault, LINE_BYTES_MAX, ObjectRequest, Reply, RequestId};
+use world::{Disk, Payload, World};
+
+impl<W: World> Server<W> {
+    /// Answers a request of another server for a copy.
+    pub(crate) async fn answer_object(
+        self: Rc<Self>,
+        call: (PeerId, RequestId),
+        request: ObjectRequest,
+        body: Option<W::Payload>,
+    ) -> Result<(), Infallible> {
+        use ObjectRequest::{Sync, Truncate, Write};
+        if matches!(request, Sync { .. } | Truncate { .. } | Write { .. }) {
+            self.clients().note_change_of_copy(self.world().now());
+        }
+        self.answer(call, None, rare(self.serve_object(call.0, request, body))).await
+    }
+
+    async fn serve_object(
+        self: &Rc<Self>,
+        from: PeerId,
+        request: ObjectRequest,
+        body: Option<W::Payload>,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        let bad = |cause: &str| Fault::BadRequest { cause: cause.to_owned() };
+        if let ObjectRequest::Hello { server } = request {
+            if let Some(earlier) = self.clients().note_holder(from, server) {
+                self.world().disconnect(earlier);
+                self.forget(earlier);
+            }
+            return Ok(Reply::Done.into());
+        }
+        if !self.clients().is_holder(from) {
+            return Err(bad("a server must say hello before it uses copies"));
+        }
+        let failed = |error| disk_fault(self.config().id, &error);
+        match request {
+            ObjectRequest::Hello { .. } => Ok(Reply::Done.into()),
+            ObjectRequest::Write { file, disk, offset } => {
+                self.check_not_read_only()?;
+                if self.files().is_dropped(file) {
+                    return Err(Fault::NoSuchFile { name: file.to_string() });
+                }
+                let fits = |body: &W::Payload| body.length() <= LINE_BYTES_MAX;
+                let body =
+                    body.filter(fits).ok_or_else(|| bad("a write of a copy has no bytes"))?;
+                let written = self.disk(disk)?.write(copy_object(file), offset, body).await;
+                written.map_err(failed)?;
+                Ok(Reply::Done.into())
+            }
+            ObjectRequest::Read { file, disk, offset, length } => {
+                let data = self.read_copy(file, disk, (offset, length)).await?;
+                Ok(Answer { reply: Reply::Done, data: Some((data, None)), permit: None })
+            }
+            ObjectRequest::Digest { file, disk, offset, length } => {
+                let data = self.read_copy(file, disk, (offset, length)).await?;
+                Ok(Reply::Digests(vec![data.digest()]).into())
+            }
+            ObjectRequest::Sync { file, disks } => {
+                let disks = (0..disks.min(self.world().disks().len() as u32)).map(DiskId);
+                let synced = disks.map(async |disk| {
+                    self.disk(disk)?.sync(copy_object(file)).await.map_err(failed)
+                });
+                try_join_all(synced).await?;
+                Ok(Reply::Done.into())
+            }
+            ObjectRequest::Truncate { file, disk, length } => {
+                self.check_not_read_only()?;
+                let (disk, object) = (self.disk(disk)?, copy_object(file));
+                disk.truncate(object, length).await.map_err(failed)?;
+                disk.sync(object).await.map_err(failed)?;
+                Ok(Reply::Done.into())
+            }
+            ObjectRequest::Length { file, disk } => {
+                let metadata = self.disk(disk)?.metadata(copy_object(file)).await;
+                let bytes = metadata.map_err(failed)?.map(|metadata| metadata.length);
+                Ok(Reply::Length { bytes }.into())
+            }
+        }
+    }
+
+    async fn read_copy(
+        &self,
+        file: units::FileId,
+        disk: DiskId,
+        (offset, length): (u64, u64),
+    ) -> Result<W::Payload, Fault> {
+        if length > LINE_BYTES_MAX {
+            let cause = format!("a copy is read by {LINE_BYTES_MAX} bytes, not {length}");
+            return Err(Fault::BadRequest { cause });
+        }
+        let read = self.disk(disk)?.read(copy_object(file), offset, length).await;
+        read.map_err(|error| disk_fault(self.config().id, &error))
+    }
+
+    fn disk(&self, disk: DiskId) -> Result<&W::Disk, Fault> {
+        let gone = || Fault::BadRequest { cause: format!("this server has no {disk}") };
+        self.world().disks().get(disk.0 as usize).ok_or_else(gone)
+    }
+}

@@ -1,0 +1,314 @@
+//! Proves: the copies of mirrored files have what the files have, whatever crashes; damaged bytes
+//! are read from them and repaired; and a copy that may lack changes is never read.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::sizes::{Buffers, TestClient, read, write, write_from};
+use crate::support;
+
+use filesystem::collective::Strategy;
+use filesystem::{BufferPool, Fault};
+use policy::{Direction, Pattern, Protection, copy_object};
+use std::cell::Cell;
+use std::rc::Rc;
+use support::{
+    Cluster, Numbers, Shape, Start, address, create, create_alone, expect_copies_equal,
+    for_each_seed, image, start_server, transfer, write_image,
+};
+use units::{ByteRange, ClientId, Duration, ServerId};
+use wire::FileRecord;
+use world::payload::Bytes;
+use world::{Clock, RecordTable, Records};
+use world_simulated::FaultPlan;
+
+fn shape(seed: u64) -> Shape {
+    Shape {
+        servers: 2 + (seed % 3) as u32,
+        disks_per_server: 1 + (seed / 3 % 2) as u32,
+        clients: 3,
+        cache_blocks: seed / 6 % 9,
+        client_caches: false,
+        protection: Protection::Mirror,
+        seed,
+        ..Shape::default()
+    }
+}
+
+/// A cluster whose disks and records can fail.
+fn cluster(shape: Shape) -> Rc<Cluster> {
+    let (seed, record_change) = (shape.seed, Duration::from_us(100));
+    let cluster = Cluster::<Bytes>::new(shape);
+    cluster.machine.plan(&FaultPlan { seed, record_change, faults: Vec::new() }, |_| {});
+    Rc::new(cluster)
+}
+
+fn start(cluster: &Cluster, client: u32) -> Start {
+    Start {
+        world: cluster.world(client),
+        shape: cluster.shape.clone(),
+        servers: cluster.servers(),
+        members: [address(cluster.shape.node_of(client))].into(),
+        rank: ClientId(0),
+    }
+}
+
+async fn marks(cluster: &Cluster, server: u32) -> usize {
+    cluster.machine.world(server).records(RecordTable::Mirrors).await.unwrap().len()
+}
+
+/// Some writes, cuts and removals of one file by clients one after the other, and together.
+async fn change(start: &Start, client: &TestClient, file: &mut FileRecord, numbers: &mut Numbers) {
+    match numbers.below(6) {
+        0 => client.set_size(file, numbers.below(file.bytes + 1)).await.unwrap(),
+        1 => client.grow(file, file.bytes + numbers.below(300)).await.unwrap(),
+        2 => client.flush(file, numbers.below(2) == 0).await.unwrap(),
+        _ if file.bytes == 0 => {}
+        _ => {
+            let offset = numbers.below(file.bytes);
+            let length = 1 + numbers.below(file.bytes - offset);
+            write(client, file, offset, &image(numbers.below(1 << 20), length)).await;
+        }
+    }
+    start.world.sleep(Duration::from_us(numbers.below(400))).await;
+}
+
+#[test]
+fn copies_are_equal_when_a_file_is_stored() {
+    for_each_seed("mirrors", "copies_are_equal_when_a_file_is_stored", 80, |seed| {
+        let cluster = cluster(shape(seed));
+        let file = cluster.run_alone(0, |start| async move {
+            let client = start.connect().await.unwrap();
+            let mut numbers = Numbers::new(seed);
+            let bytes = 1 + numbers.below(2_000);
+            let mut file = create_alone(&client, &start.shape, "f", bytes).await.unwrap();
+            for _ in 0..30 {
+                change(&start, &client, &mut file, &mut numbers).await;
+            }
+            client.flush(&file, true).await.unwrap();
+            client.close(&file).await.unwrap();
+            file
+        });
+        let own = Rc::clone(&cluster);
+        cluster.engine.run(async move { expect_copies_equal(&own, &file).await }).unwrap();
+    });
+}
+
+#[test]
+fn collectives_write_copies_too() {
+    for_each_seed("mirrors", "collectives_write_copies_too", 48, |seed| {
+        let cluster = cluster(Shape { clients: 4, ..shape(seed) });
+        let strategy = Strategy::NAMED[(seed % 6) as usize];
+        let files = cluster.run(0..4, |start| async move {
+            let group = start.join(1).await.unwrap();
+            let bytes = 64 * (1 + seed * 7 % 60);
+            let pattern: Pattern = ["wc", "wb", "wcc"][(seed % 3) as usize].parse().unwrap();
+            let file = create(&group, "f", bytes, start.shape.stripe()).await.unwrap();
+            assert_eq!(file.protection, Protection::Mirror);
+            let access = pattern.access(4, 8, bytes).unwrap();
+            let mut transfer = transfer(Direction::Write, &file, &access, strategy);
+            transfer.sync = true;
+            write_image(&group, &transfer, &image(seed, bytes)).await.unwrap();
+            group.agree(Ok(())).await.unwrap();
+            if start.rank == ClientId(0) {
+                group.client().flush(&file, true).await.unwrap();
+            }
+            file
+        });
+        let (own, file) = (Rc::clone(&cluster), files[0].clone());
+        let marks = cluster.engine.run(async move {
+            expect_copies_equal(&own, &file).await;
+            let mut left = 0;
+            for server in 0..own.shape.servers {
+                left += marks(&own, server).await;
+            }
+            left
+        });
+        // A mark goes with the next change of marks.
+        assert!(marks.unwrap() <= cluster.shape.servers as usize);
+    });
+}
+
+/// Makes a file that is stored, and returns it with its content.
+async fn stored_file(start: &Start, seed: u64) -> (TestClient, FileRecord, Vec<u8>) {
+    let client = start.connect().await.unwrap();
+    let bytes = 500 + seed * 97 % 3_000;
+    let file = create_alone(&client, &start.shape, "f", bytes).await.unwrap();
+    let content = image(seed, bytes);
+    write(&client, &file, 0, &content).await;
+    client.flush(&file, true).await.unwrap();
+    client.close(&file).await.unwrap();
+    (client, file, content)
+}
+
+#[test]
+fn damaged_bytes_are_read_from_the_copy_and_repaired() {
+    for_each_seed("mirrors", "damaged_bytes_are_read_from_the_copy", 60, |seed| {
+        let cluster = cluster(Shape { cache_blocks: 1, ..shape(seed) });
+        let own = Rc::clone(&cluster);
+        cluster
+            .engine
+            .run(async move {
+                let (client, file, content) = stored_file(&start(&own, 0), seed).await;
+                let mut numbers = Numbers::new(seed);
+                let place = numbers.below(u64::from(file.stripe.servers)) as u32;
+                let disk = numbers.below(u64::from(file.stripe.disks_per_server)) as u32;
+                let server = file.pool.server(ServerId(place)).0;
+                let from = numbers.below(100);
+                own.machine.damage((server, disk), file.file, from..from + 1 + numbers.below(200));
+                for pass in 0..2 {
+                    let file = client.open("f").await.unwrap();
+                    assert!(read(&client, &file).await == content, "pass {pass}");
+                    client.close(&file).await.unwrap();
+                    // Nothing of it is cached any more.
+                    let other = create_alone(&client, &own.shape, &format!("{pass}"), 900).await;
+                    write(&client, &other.unwrap(), 0, &[1; 900]).await;
+                    // Then the copy is needed no more.
+                    let copy =
+                        file.protection.copy_of(ServerId(place), file.stripe.servers).unwrap();
+                    let copy = (file.pool.server(copy).0, disk);
+                    own.machine.damage(copy, copy_object(file.file), 0..u64::MAX);
+                }
+                let status: Vec<_> =
+                    client.status().await.into_iter().map(Result::unwrap).collect();
+                let repaired: u64 = status.iter().map(|status| status.repaired).sum();
+                assert!(repaired <= 4, "{repaired} ranges");
+            })
+            .unwrap();
+    });
+}
+
+/// Server of a part of the file, and server of the copy of that part.
+fn some_part(file: &FileRecord, numbers: &mut Numbers) -> (ServerId, ServerId) {
+    let servers = file.stripe.servers;
+    let place = ServerId(numbers.below(u64::from(servers)) as u32);
+    let copy = file.protection.copy_of(place, servers).unwrap();
+    (file.pool.server(place), file.pool.server(copy))
+}
+
+/// Writes some blocks of a file that are on one server.
+async fn change_blocks_of(
+    (pool, server): (&Buffers, ServerId),
+    (file, content): (&FileRecord, &mut [u8]),
+    numbers: &mut Numbers,
+) {
+    let blocks = file.stripe.blocks_in(ByteRange::new(0, file.bytes));
+    let all: Vec<u64> = blocks.filter(|block| file.server_of(*block) == server).collect();
+    for _ in 0..6 {
+        let range = file.stripe.block_range(numbers.pick(&all), file.bytes);
+        let new = image(numbers.below(1 << 20), range.length());
+        write_from(pool, file, range.start, &new).await;
+        content[range.start as usize..range.end as usize].copy_from_slice(&new);
+    }
+}
+
+#[test]
+fn writes_go_on_without_the_copy_which_is_renewed() {
+    let told = Rc::new(Cell::new(0));
+    for_each_seed("mirrors", "writes_go_on_without_the_copy", 60, |seed| {
+        let cluster = cluster(Shape { copies: seed % 2 == 0, ..shape(seed) });
+        let (own, told) = (Rc::clone(&cluster), Rc::clone(&told));
+        let check = async move {
+            let start = start(&own, 0);
+            let (client, _, mut content) = stored_file(&start, seed).await;
+            let file = client.open("f").await.unwrap();
+            let mut numbers = Numbers::new(seed);
+            let (server, copy) = some_part(&file, &mut numbers);
+            if copy == ServerId(0) {
+                // Without the catalogue no write may leave its copy behind.
+                return;
+            }
+            // Their memory is known to the servers before one of them leaves.
+            let pool = BufferPool::new(&client, start.shape.block_bytes).await.unwrap();
+            own.machine.kill(copy.0);
+            let changed = (&file, &mut content[..]);
+            change_blocks_of((&pool, server), changed, &mut numbers).await;
+            // One of its servers has left, and another one may not be asked then.
+            let is_stored = client.flush(&file, true).await.is_ok();
+            assert!(!is_stored);
+            let status: Vec<_> = client.status().await;
+            let of_server = status[server.0 as usize].as_ref().unwrap();
+            let behind = &status[0].as_ref().unwrap().behind;
+            if of_server.files_behind > 0 && *behind == [server] {
+                told.set(told.get() + 1);
+            }
+            start.world.sleep(Duration::from_us(numbers.below(3_000_000))).await;
+            own.machine.restart(copy.0);
+            let _server = start_server(&own.machine, &own.shape, copy.0);
+            start.world.sleep(Duration::from_ms(5_000)).await;
+            expect_copies_equal(&own, &file).await;
+            let client = start.connect().await.unwrap();
+            for status in client.status().await {
+                let status = status.unwrap();
+                assert_eq!((status.behind, status.files_behind), (Vec::new(), 0));
+            }
+            let file = client.open("f").await.unwrap();
+            assert!(read(&client, &file).await == content);
+        };
+        cluster.engine.run(check).unwrap();
+    });
+    assert!(support::only_seed().is_some() || told.get() > 10, "{} copies behind", told.get());
+}
+
+#[test]
+fn a_copy_that_lacks_changes_is_not_read() {
+    let refused = Rc::new(Cell::new(0));
+    for_each_seed("mirrors", "a_copy_that_lacks_changes_is_not_read", 60, |seed| {
+        let cluster = cluster(Shape { cache_blocks: 0, ..shape(seed) });
+        let (own, refused) = (Rc::clone(&cluster), Rc::clone(&refused));
+        let check = async move {
+            let start = start(&own, 0);
+            let (client, _, mut content) = stored_file(&start, seed).await;
+            let file = client.open("f").await.unwrap();
+            let mut numbers = Numbers::new(seed);
+            let (server, copy) = some_part(&file, &mut numbers);
+            if copy == ServerId(0) {
+                return;
+            }
+            // Their memory is known to the servers before one of them leaves.
+            let pool = BufferPool::new(&client, start.shape.block_bytes).await.unwrap();
+            own.machine.kill(copy.0);
+            let changed = (&file, &mut content[..]);
+            change_blocks_of((&pool, server), changed, &mut numbers).await;
+            let _ = client.flush(&file, false).await;
+            for disk in 0..own.shape.disks_per_server {
+                own.machine.damage((server.0, disk), file.file, 0..u64::MAX);
+            }
+            own.machine.restart(copy.0);
+            let _server = start_server(&own.machine, &own.shape, copy.0);
+            start.world.sleep(Duration::from_ms(5_000)).await;
+            // Every block of that server, at the first and at a later try.
+            let client = start.connect().await.unwrap();
+            let file = client.open("f").await.unwrap();
+            let blocks = file.stripe.blocks_in(ByteRange::new(0, file.bytes));
+            let of_server = blocks.filter(|block| file.server_of(*block) == server);
+            for block in of_server.flat_map(|block| [block, block]) {
+                let range = file.stripe.block_range(block, file.bytes);
+                let pool = BufferPool::new(&client, range.length()).await.unwrap();
+                let buffer = pool.take(range.length()).unwrap();
+                let found = buffer.transfer(Direction::Read, &file, range.start).await;
+                match found {
+                    // It is in the cache.
+                    Ok(()) => {
+                        let wanted = &content[range.start as usize..range.end as usize];
+                        assert!(*buffer.payload() == *wanted, "block {block} is not an old one");
+                    }
+                    Err(Fault::Corrupt { .. }) => refused.set(refused.get() + 1),
+                    Err(fault) => panic!("block {block}: {fault}"),
+                }
+            }
+        };
+        cluster.engine.run(check).unwrap();
+    });
+    assert!(support::only_seed().is_some() || refused.get() > 100, "{} refusals", refused.get());
+}
+
+#[test]
+fn a_file_on_one_server_has_no_copy() {
+    let cluster = cluster(Shape { servers: 1, ..shape(0) });
+    let refused = cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        create_alone(&client, &start.shape, "f", 10).await.unwrap_err()
+    });
+    let told = refused.to_string();
+    assert!(matches!(refused, Fault::BadRequest { .. }) && told.contains("2 servers"), "{told}");
+}

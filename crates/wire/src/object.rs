@@ -1,0 +1,71 @@
+//! Requests of a server for copies that another server has of its part of mirrored files.
+
+use serde::{Deserialize, Serialize};
+use units::{DiskId, FileId, ServerId};
+
+/// Request of a server for a copy of its part of a file, at the server that has the copy. `file` is
+/// the number of the file, and `disk` the number of the disk at both servers.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ObjectRequest {
+    /// First request on a connection: names the sender. Earlier connections of that server end, so
+    /// that no write that was sent before comes later.
+    Hello {
+        /// Number of the server that sends.
+        server: ServerId,
+    },
+    /// Writes the body of the message, at most [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX) bytes.
+    Write {
+        /// Number of the file.
+        file: FileId,
+        /// Number of the disk.
+        disk: DiskId,
+        /// First byte in the object.
+        offset: u64,
+    },
+    /// Reads bytes, as the body of the reply.
+    Read {
+        /// Number of the file.
+        file: FileId,
+        /// Number of the disk.
+        disk: DiskId,
+        /// First byte in the object.
+        offset: u64,
+        /// Number of bytes, at most [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
+        length: u64,
+    },
+    /// Asks for the digest of bytes. The reply is [`Reply::Digests`](crate::Reply::Digests).
+    Digest {
+        /// Number of the file.
+        file: FileId,
+        /// Number of the disk.
+        disk: DiskId,
+        /// First byte in the object.
+        offset: u64,
+        /// Number of bytes, at most [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
+        length: u64,
+    },
+    /// Waits until a copy is on stable storage.
+    Sync {
+        /// Number of the file.
+        file: FileId,
+        /// Number of disks of each server that the file uses.
+        disks: u32,
+    },
+    /// Frees everything beyond the first bytes, durably.
+    Truncate {
+        /// Number of the file.
+        file: FileId,
+        /// Number of the disk.
+        disk: DiskId,
+        /// Number of bytes that stay.
+        length: u64,
+    },
+    /// Asks for the length. The reply is [`Reply::Length`](crate::Reply::Length).
+    Length {
+        /// Number of the file.
+        file: FileId,
+        /// Number of the disk.
+        disk: DiskId,
+    },
+}
