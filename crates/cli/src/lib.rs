@@ -20,7 +20,7 @@ mod traces;
 
 use arguments::{Arguments, Command, pages};
 use clap::Parser;
-use files::{copies, layout, names};
+use files::{copies, layout, names, scrub};
 use instances::{mounts, servers, space, stops};
 use interface::{ReplacementPolicies, UserError};
 use measurements::{bench, demo, replay};
@@ -85,6 +85,7 @@ fn carry_out(
         Command::Mkdir(mkdir) => names::make_directories(&mkdir.which, &mkdir.what),
         Command::Rm(remove) => names::remove(&remove.which, &remove.what),
         Command::Du(du) => names::usage(&du.which, &du.what),
+        Command::Scrub(scrub) => scrub::run(&scrub.which, &scrub.what),
         Command::Layout(layout) => layout::run(&layout),
         Command::Df(df) => space::show(&df.which),
         Command::Mount(mount) => mounts::mount(&mount.which, &mount.what),

@@ -86,13 +86,14 @@ fn what_a_lost_server_had_is_read_from_the_copies() {
     place.run(&["get", "large", "-"]).failed(DATA_CHECK, &["of \"large\""]);
 }
 
-/// Flips a bit of each object of a server that is a file's own part.
-fn damage(place: &Place, server: u32) -> usize {
+/// Flips a bit of each object of a server whose name begins with one of these digits: copies begin
+/// with 8 or 9, and others are files' own parts.
+fn damage(place: &Place, server: u32, first: &str) -> usize {
     let mut damaged = 0;
     for entry in fs::read_dir(data(place, server).join("objects")).expect("it is there").flatten() {
         let name = entry.file_name().into_string().expect("ASCII");
-        let is_own = name.len() == 16 && !name.starts_with(['8', '9']);
-        if is_own && entry.metadata().expect("it is there").len() > 50 {
+        let is_one = name.len() == 16 && name.starts_with(|it| first.contains(it));
+        if is_one && entry.metadata().expect("it is there").len() > 50 {
             let object = fs::OpenOptions::new().read(true).write(true).open(entry.path());
             let object = object.expect("a test may change it");
             let mut byte = [0];
@@ -106,11 +107,19 @@ fn damage(place: &Place, server: u32) -> usize {
 
 #[test]
 fn damaged_bytes_are_repaired() {
-    let (place, files) = with_files();
+    let (place, mut files) = with_files();
     place.run(&["stop"]).done();
-    let damaged: usize = [0, 1, 2].map(|server| damage(&place, server)).iter().sum();
+    let damaged: usize = [0, 1, 2].map(|server| damage(&place, server, "01234567")).iter().sum();
     assert!(damaged >= 3, "each server has a part of the large file");
     place.start(&["--servers", "3"]);
+    {
+        // A few bytes of a piece whose rest is damaged.
+        let library = Connection::open(&Instance::at(place.instance())).expect("it runs");
+        let large = library.open_file("large").expect("it is there");
+        large.write_at(&[3; 10], 100).expect("it has room");
+        large.flush(true).expect("it is stored");
+        files[0].1[100..110].fill(3);
+    }
     check(&place, &files, "with damaged bytes");
     assert_eq!(sum(&place, "repaired"), damaged as u64);
     let shown = place.run(&["status"]).done();
@@ -119,6 +128,41 @@ fn damaged_bytes_are_repaired() {
     place.start(&["--servers", "3"]);
     check(&place, &files, "that were repaired");
     assert_eq!(sum(&place, "repaired"), 0, "nothing is damaged any more");
+}
+
+#[test]
+fn a_scrub_repairs_files_and_copies() {
+    let (place, files) = with_files();
+    place.file("local", &bytes(200_000));
+    place.run(&["layout", "set", "/", "--protect", "none"]).done();
+    place.run(&["put", "local", "bare"]).done();
+    place.run(&["layout", "set", "/", "--protect", "mirror"]).done();
+    let sound = place.run(&["scrub", "--json"]).done().json();
+    assert_eq!((&sound["repaired"], &sound["damaged"]), (&json!(0), &json!([])), "{sound}");
+    place.run(&["stop"]).done();
+    let damaged: usize = [0, 1, 2].map(|server| damage(&place, server, "01234567")).iter().sum();
+    let copies: usize = [0, 1, 2].map(|server| damage(&place, server, "89")).iter().sum();
+    assert!(damaged > 3 && copies >= 3, "{damaged} and {copies}");
+    place.start(&["--servers", "3"]);
+    // Where a part and its copy are damaged at the same place, nothing can be repaired: first a
+    // mirrored file is written again.
+    let found = place.run(&["scrub", "bare"]).failed(DATA_CHECK, &["1 ranges", "no copy"]);
+    assert!(found.text().contains("bare: damaged: bytes 0 to 65536"), "{}", found.text());
+    for (name, content) in &files {
+        place.file("local", content);
+        place.run(&["rm", name]).done();
+        place.run(&["put", "local", name]).done();
+    }
+    place.run(&["rm", "bare"]).done();
+    place.run(&["scrub"]).done();
+    place.run(&["stop"]).done();
+    let copies: usize = [0, 1, 2].map(|server| damage(&place, server, "89")).iter().sum();
+    place.start(&["--servers", "3"]);
+    let found = place.run(&["scrub", "--json"]).done().json();
+    assert_eq!(found["repaired_copies"], copies, "{found}");
+    let again = place.run(&["scrub"]).done();
+    assert!(again.text().contains(" 0 ranges of copies"), "{}", again.text());
+    check(&place, &files, "after a scrub");
 }
 
 #[test]

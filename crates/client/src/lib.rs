@@ -18,6 +18,7 @@ mod lost_files;
 mod mounted;
 mod names;
 mod parallel;
+mod scrub;
 mod session;
 
 pub use cleanup::{Cleanup, Undo, clean_up_and_exit, clean_up_on_signals};
@@ -44,6 +45,7 @@ pub use policy::{
     Access, Buffering, Declared, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry,
     LockKind, Nested, OwnPart, Protection, UnknownProtection,
 };
+pub use scrub::ScrubbedFile;
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
 pub use units::{ClientId, FileId, ServerId, Timestamp};
 pub use wire::Place as NodePlace;

@@ -16,7 +16,7 @@ use support::{
     for_each_seed, image, start_server, transfer, write_image,
 };
 use units::{ByteRange, ClientId, Duration, ServerId};
-use wire::FileRecord;
+use wire::{FileRecord, Scrubbed};
 use world::payload::Bytes;
 use world::{Clock, RecordTable, Records};
 use world_simulated::FaultPlan;
@@ -174,6 +174,51 @@ fn damaged_bytes_are_read_from_the_copy_and_repaired() {
                 assert!(repaired <= 4, "{repaired} ranges");
             })
             .unwrap();
+    });
+}
+
+#[test]
+fn a_scrub_finds_and_repairs_all_damage() {
+    for_each_seed("mirrors", "a_scrub_finds_and_repairs_all_damage", 60, |seed| {
+        let protection = [Protection::Mirror, Protection::None][(seed % 2) as usize];
+        let cluster = cluster(Shape { cache_blocks: 1, protection, ..shape(seed) });
+        let own = Rc::clone(&cluster);
+        let check = async move {
+            let (client, file, content) = stored_file(&start(&own, 0), seed).await;
+            let sound = client.scrub(&file).await.unwrap();
+            let held: u64 = sound.bytes;
+            assert!(held >= file.bytes, "{held}");
+            let nothing = Scrubbed { bytes: held, ..Scrubbed::default() };
+            assert_eq!(sound, nothing);
+            let mut numbers = Numbers::new(seed);
+            let server = file.pool.server(ServerId(0)).0;
+            let (at, length) = (numbers.below(40), 1 + numbers.below(20));
+            own.machine.damage((server, 0), file.file, at..at + length);
+            let mut copies = 0;
+            if let Some(copy) = protection.copy_of(ServerId(1), file.stripe.servers) {
+                // Another part than the one that is damaged itself.
+                let copy = file.pool.server(copy).0;
+                own.machine.damage((copy, 0), copy_object(file.file), 3..7);
+                copies = 1;
+            }
+            let found = client.scrub(&file).await.unwrap();
+            match protection {
+                Protection::Mirror => {
+                    let (repaired, repaired_copies) = (1, copies);
+                    assert_eq!(found, Scrubbed { repaired, repaired_copies, ..nothing.clone() });
+                    assert_eq!(client.scrub(&file).await.unwrap(), nothing);
+                    expect_copies_equal(&own, &file).await;
+                    let file = client.open("f").await.unwrap();
+                    assert!(read(&client, &file).await == content);
+                }
+                Protection::None => {
+                    let [(offset, bytes)] = found.damaged[..] else { panic!("{found:?}") };
+                    assert!(offset <= at && offset + bytes > at, "{found:?}");
+                    assert_eq!(found.repaired, 0);
+                }
+            }
+        };
+        cluster.engine.run(check).unwrap();
     });
 }
 

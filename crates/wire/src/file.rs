@@ -1,6 +1,6 @@
 //! Requests for files at one of their servers: opening, sizes, times.
 
-use crate::{FileRecord, FileSize};
+use crate::{FileRecord, FileSize, ScrubRequest};
 use policy::{GatheredWrite, Protection};
 use serde::{Deserialize, Serialize};
 use units::{FileId, Timestamp};
@@ -72,6 +72,9 @@ pub enum FileRequest {
     /// Writes what the client has gathered at this server. The data is the body of the message: the
     /// bytes of the writes, one after the other.
     WriteGathered(Box<WriteGathered>),
+    /// Reads, verifies and repairs a part of a file, open or not. The reply is
+    /// [`Reply::Scrubbed`](crate::Reply::Scrubbed).
+    Scrub(Box<ScrubRequest>),
 }
 
 /// Request of a client with a lease to carry out gathered writes.

@@ -27,6 +27,7 @@ mod object;
 mod part;
 mod request;
 mod request_id;
+mod scrub;
 mod server;
 
 pub use block::{
@@ -61,6 +62,7 @@ pub use node::{
 pub use object::ObjectRequest;
 pub use request::Request;
 pub use request_id::RequestId;
+pub use scrub::{ScrubRequest, Scrubbed};
 pub use server::{ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.

@@ -3,7 +3,7 @@
 use crate::request_id::RequestId;
 use crate::{
     CacheAnswer, CacheCommand, ClientKey, Entry, Fault, FileSize, LineName, LineTaker, NodeEntry,
-    PlannedBlock, Request, SentLine, ServerStatus,
+    PlannedBlock, Request, Scrubbed, SentLine, ServerStatus,
 };
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, ServerId, Timestamp};
@@ -182,6 +182,8 @@ pub enum Reply {
     },
     /// Some servers.
     Servers(Vec<ServerId>),
+    /// What a scrub has found.
+    Scrubbed(Scrubbed),
 }
 
 /// Buffer statistics of a file at a server, in blocks.

@@ -26,8 +26,9 @@ use wire::{
     GroupMessage, GroupRequest, JoinRequest, LeaveRequest, LineName, LineReader, LineTaker,
     LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, ObjectRequest,
     PartRequest, Place, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RegisterRequest,
-    RenameManner, Reply, Request, RequestId, SentLine, ServerRequest, ServerStatus, Special,
-    TransferName, UnlockRequest, WriteGathered, WriteRequest, decode_record, encode_record,
+    RenameManner, Reply, Request, RequestId, ScrubRequest, Scrubbed, SentLine, ServerRequest,
+    ServerStatus, Special, TransferName, UnlockRequest, WriteGathered, WriteRequest, decode_record,
+    encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.
@@ -136,9 +137,9 @@ pinned!(own_part: OwnPart {
 
 pinned!(entry_kind: EntryKind {
     EntryKind::Directory(_), EntryKind::Directory(defaults()),
-        "00 | 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03";
+        "00 | 01 40 01 02 01 04 01 05 01 01 01 01 01 02 03 01 01";
     EntryKind::File(_), EntryKind::File(record()),
-        "01 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+        "01 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01";
     EntryKind::Special(_), EntryKind::Special(Special::Fifo), "02 | 01";
 });
 
@@ -151,7 +152,7 @@ pinned!(special: Special {
 pinned!(new_kind: NewKind {
     NewKind::Directory, NewKind::Directory, "00";
     NewKind::File(_), NewKind::File(record()),
-        "01 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03";
+        "01 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01";
     NewKind::Special(_), NewKind::Special(Special::Socket), "02 | 02";
 });
 
@@ -273,6 +274,10 @@ pinned!(request: Request {
         }))
         .into(),
         "3a | 09 ac 02 01 02 03 04 ad 02 01";
+    Request::File(FileRequest::Scrub(_)),
+        FileRequest::Scrub(Box::new(ScrubRequest { record: record(), disk: DISK, offset: 300 }))
+            .into(),
+        "3b | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 02 ac 02";
     Request::Catalogue(CatalogueRequest::Create { .. }),
         CatalogueRequest::Create { record: record(), made: MADE }.into(),
         "40 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 e8 07 02";
@@ -342,10 +347,11 @@ pinned!(reply: Reply {
     Reply::Done, Reply::Done, "00";
     Reply::Moved { .. }, Reply::Moved { bytes: 300 }, "01 | ac 02";
     Reply::Entry(_), Reply::Entry(entry()),
-        "02 | 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00";
+        "02 | 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 00";
     Reply::Entries { .. }, Reply::Entries { entries: vec![entry()], more: true },
-        "03 | 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 01";
-    Reply::Status(_), Reply::Status(status()), "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01";
+        "03 | 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 00 01";
+    Reply::Status(_), Reply::Status(status()),
+        "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01 01 02 0a 0b";
     Reply::Buffers(_), Reply::Buffers(buffer_statistics()), "05 | 01 02 03 04 05";
     Reply::Digests(_), Reply::Digests(vec![1, 300]), "06 | 02 01 ac 02";
     Reply::Size(_), Reply::Size(SIZE), "07 | 01 ac 02";
@@ -365,15 +371,18 @@ pinned!(reply: Reply {
     Reply::Measured { .. }, Reply::Measured { size: SIZE, modified: TIME }, "12 | 01 ac 02 ac 02";
     Reply::Modified { .. }, Reply::Modified { at: TIME }, "13 | ac 02";
     Reply::Node(_), Reply::Node(Box::new(node_entry())),
-        "14 | 09 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 a0 03 01 07 00 03 04";
+        "14 | 09 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 00 a0 03 01 07 00 03 04";
     Reply::Nodes { .. }, Reply::Nodes { entries: vec![node_entry()], more: true },
-        "15 | 01 09 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 a0 03 01 07 00 03 04 01";
+        "15 | 01 09 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 00 a0 03 01 07 00 03 04 \
+         01";
     Reply::MovedTogether { .. }, Reply::MovedTogether { bytes: 300, calls_alone: 8 },
         "16 | ac 02 08";
     Reply::Lease { .. }, Reply::Lease { is_granted: true }, "17 | 01";
     Reply::Copied { .. }, Reply::Copied { position: 300 }, "18 | ac 02";
-    Reply::Length { .. }, Reply::Length { bytes: Some(300) }, "1a | 01 ac 02";
-    Reply::Servers(_), Reply::Servers(vec![SERVER]), "1b | 01 01";
+    Reply::Length { .. }, Reply::Length { bytes: Some(300) }, "19 | 01 ac 02";
+    Reply::Servers(_), Reply::Servers(vec![SERVER]), "1a | 01 01";
+    Reply::Scrubbed(_), Reply::Scrubbed(scrubbed()),
+        "1b | 01 ac 02 01 02 03 04 01 05 06 01 07 08";
 });
 
 pinned!(cooperation: Cooperation {
@@ -700,6 +709,18 @@ fn status() -> ServerStatus {
         behind: vec![ServerId(2)],
         files_behind: 10,
         repaired: 11,
+    }
+}
+
+fn scrubbed() -> Scrubbed {
+    Scrubbed {
+        next: Some(300),
+        bytes: 1,
+        repaired: 2,
+        repaired_copies: 3,
+        behind: 4,
+        damaged: vec![(5, 6)],
+        damaged_copies: vec![(7, 8)],
     }
 }
 

@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Rm(OnInstance<Rm>),
     /// Show the space that files of an instance use.
     Du(OnInstance<Du>),
+    /// Read all that servers have of files, compare it with copies, and repair what is damaged.
+    Scrub(OnInstance<MaybeNamed>),
     /// Show or set the placement of files on servers, and their buffering there.
     #[command(subcommand)]
     Layout(Layout),

@@ -5,3 +5,4 @@ mod entries;
 mod globs;
 pub(crate) mod layout;
 pub(crate) mod names;
+pub(crate) mod scrub;

@@ -55,7 +55,7 @@ impl Connection {
     }
 
     /// Makes a file of `bytes` bytes, all zero, in blocks of `block_bytes` over all disks, and
-    /// opens it.
+    /// opens it. It is protected as its directory says.
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`](interface::ErrorKind::AlreadyExists) when the name is taken.
@@ -81,17 +81,20 @@ impl Connection {
         stripe: Stripe,
         buffering: Buffering,
     ) -> Result<File, UserError> {
-        let (what, name) = (format!("cannot create {name:?}"), instance_name(name));
-        let record = self.run(
-            || what,
-            async move |shared| {
-                let (pool, made) = (Pool::all(shared.client.servers()), made_now());
-                let protection = Protection::None;
-                let new = NewFile { name, bytes, stripe, pool, buffering, protection, made };
-                shared.client.create_as(new).await
-            },
-        )?;
-        Ok(self.file(record))
+        let name = instance_name(name);
+        let (pool, made) = (Pool::all(self.servers()), made_now());
+        let protection = self.defaults_for(&name)?.protection.unwrap_or_default();
+        self.create_as(NewFile { name, bytes, stripe, pool, buffering, protection, made })
+    }
+
+    /// Defaults of a new file of this name: those of its directory.
+    fn defaults_for(&self, name: &str) -> Result<FileDefaults, UserError> {
+        let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+        Ok(match self.find(directory)?.map(|entry| entry.kind) {
+            Some(EntryKind::Directory(defaults)) => defaults,
+            // The creation finds out why there is no such directory.
+            Some(EntryKind::File(_) | EntryKind::Special(_)) | None => FileDefaults::default(),
+        })
     }
 
     /// Makes a file as said, and opens it.
@@ -159,12 +162,7 @@ impl Connection {
         let name = instance_name(name);
         let disks_per_server = self.instance().read()?.disks_per_server;
         let usual = Usual { block_bytes, disks_per_server };
-        let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
-        let mut defaults = match self.find(directory)?.map(|entry| entry.kind) {
-            Some(EntryKind::Directory(defaults)) => defaults,
-            // The creation finds out why there is no such directory.
-            Some(EntryKind::File(_) | EntryKind::Special(_)) | None => FileDefaults::default(),
-        };
+        let mut defaults = self.defaults_for(&name)?;
         defaults.protection = protection.or(defaults.protection);
         // A file that is to grow deserves all servers.
         let placed = placement(self, usual, &defaults, u64::MAX);

@@ -3,7 +3,8 @@
 //! Invariants:
 //! - At most one connection to each other server. It names this server first, so that the other one
 //!   ends an earlier connection before it takes anything from this one.
-//! - A call ends: with the answer, or with a fault once the other server has left or is silent.
+//! - A call ends with the answer, or with a fault once the other server has left or is silent. One
+//!   that answers pings may take as long as its disk.
 
 use crate::client::greet;
 use crate::liveness::is_silent;
@@ -26,10 +27,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_ms(2_000);
 const CONNECT_PAUSE: Duration = Duration::from_ms(1_000);
 
 /// Time for which an answer is waited for before the other server is pinged.
-const LOOK: Duration = Duration::from_ms(500);
+const PING_INTERVAL: Duration = Duration::from_ms(500);
 
 /// Silence after which the other server counts as lost.
-const SILENCE: Duration = Duration::from_ms(1_500);
+const SILENCE_TIMEOUT: Duration = Duration::from_ms(1_500);
 
 /// Answer to a call: the reply, and its body.
 type Answer<P> = (Result<Reply, Fault>, Option<P>);
@@ -189,8 +190,8 @@ impl<W: World> OtherServers<W> {
         let mut answered = pin!(answered);
         loop {
             let look = async {
-                self.world.sleep(LOOK).await;
-                is_silent(&self.world, peer, SILENCE).await
+                self.world.sleep(PING_INTERVAL).await;
+                is_silent(&self.world, peer, SILENCE_TIMEOUT).await
             };
             match select(answered.as_mut(), pin!(look)).await {
                 Either::Left((answer, _)) => return answer,

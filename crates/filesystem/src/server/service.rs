@@ -28,10 +28,13 @@ use world::{Incoming, Payload, World};
 
 /// Time without a change of a copy after which a server that ends does not wait for the servers of
 /// whose parts it has copies.
-const LINGER_IDLE: Duration = Duration::from_ms(1_000);
+const LINGER_IDLE: Duration = Duration::from_ms(2_000);
 
-/// Time between two looks whether such servers have left.
-const LINGER_LOOK: Duration = Duration::from_ms(5);
+/// Maximum time that it waits for them.
+const LINGER_MAX: Duration = Duration::from_ms(60_000);
+
+/// Time between two checks whether such servers have left.
+const LINGER_POLL: Duration = Duration::from_ms(5);
 
 /// Serves until a client asks to stop or `stop_requested` ends. Everything is written back when it
 /// returns. Calls `is_ready` when the server is ready to serve.
@@ -101,7 +104,7 @@ async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
         catalogue.copies().give_up();
     }
     // Dropping the sessions ends their active requests.
-    let sessions = server.clients().take_all_but_holders();
+    let sessions = server.clients().take_all_but_part_owners();
     server.collectives().cancel();
     for (peer, _) in &sessions {
         server.world().disconnect(*peer);
@@ -124,7 +127,8 @@ async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
         if let Some(catalogue) = server.catalogue() {
             let _ = catalogue.settle().await;
         }
-        server.disks().settle_copies().await;
+        let settled = server.disks().settle_copies().await;
+        stored = stored.and(settled);
     }
     server.others().leave();
     let begun = server.world().now();
@@ -132,8 +136,9 @@ async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
         let last = server.clients().last_change_of_copy().max(begun);
         server.world().now().since(last) >= LINGER_IDLE
     };
-    while server.clients().has_holders() && !is_idle() {
-        server.world().sleep(LINGER_LOOK).await;
+    let is_long = || server.world().now().since(begun) >= LINGER_MAX;
+    while server.clients().has_part_owners() && !is_idle() && !is_long() {
+        server.world().sleep(LINGER_POLL).await;
     }
     stored
 }

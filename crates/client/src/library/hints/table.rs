@@ -102,12 +102,7 @@ pub const HINTS: &[Hint] = &[
     row(NODE_GROUP_SIZE, Number, Collectives, "members at a time; 0: one for each disk"),
     row(SYNC, Bool, Collectives, "collective writes end on stable storage"),
     row(BLOCK_SIZE, Size, NewFiles, "unit of striping of a new file"),
-    row(
-        PROTECTION,
-        PROTECTIONS,
-        NewFiles,
-        "mirror: another server has a copy of what a server holds",
-    ),
+    row(PROTECTION, PROTECTIONS, NewFiles, "mirror: a copy is at another server"),
     row(STRIPING_UNIT, Size, NewFiles, "the same as unisono_block_size"),
     row(STRIPING_FACTOR, Number, NewFiles, "number of servers: all of the instance"),
     row("romio_cb_write", SWITCH, Collectives, "collective writes are directed by servers"),

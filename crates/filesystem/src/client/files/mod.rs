@@ -5,5 +5,6 @@ mod catalogue;
 mod file_sizes;
 mod limits;
 mod nodes;
+mod scrub;
 
 pub use catalogue::NewFile;

@@ -3,7 +3,6 @@
 use crate::scale::rare;
 use crate::server::Server;
 use crate::server::answer::Answer;
-use crate::server::faults::file_fault;
 use crate::server::files::open_file::OpenFile;
 use crate::server::transfers::answer_pools::LARGE_ANSWER_BYTES;
 use std::convert::Infallible;
@@ -13,7 +12,7 @@ use wire::{
     BlockRequest, DigestsRequest, Fault, FlushRequest, PullRequest, ReadRequest, Reply, RequestId,
     WriteRequest,
 };
-use world::{Disk, Loan, Memory, Payload, World};
+use world::{Loan, Memory, Payload, World};
 
 impl<W: World> Server<W> {
     /// Answers a request to the block cache, other than reads and writes.
@@ -211,12 +210,9 @@ async fn digests<W: World>(
         Some(payload) => payload,
         None => {
             let at = file.stripe.locate(block);
-            let gone = || Fault::BadRequest { cause: format!("this server has no {}", at.disk) };
-            let disk = server.world().disks().get(at.disk.0 as usize).ok_or_else(gone)?;
             let buffers = server.memory().buffers(at.disk);
             let _permit = buffers.take(server.world(), length).await;
-            let read = disk.read(file.file, file.disk_offset(block), length).await;
-            read.map_err(|error| file_fault(server.config().id, &file, at.disk, &error))?
+            server.disks().read(&file, at.disk, file.disk_offset(block), length).await?
         }
     };
     let pieces = (0..length.div_ceil(piece_bytes)).map(|piece| {

@@ -28,7 +28,7 @@ pub(crate) struct Clients<W: World> {
     /// Connections of servers, which count as no client.
     servers: RefCell<BTreeSet<PeerId>>,
     /// Latest connection of each server of whose parts of files this one has copies.
-    holders: RefCell<BTreeMap<ServerId, PeerId>>,
+    part_owners: RefCell<BTreeMap<ServerId, PeerId>>,
     /// Instant of the last change of a copy.
     last_change_of_copy: Cell<Instant>,
     departed: DepartedKeys,
@@ -45,7 +45,7 @@ impl<W: World> Default for Clients<W> {
             peers: RefCell::default(),
             further: RefCell::default(),
             servers: RefCell::default(),
-            holders: RefCell::default(),
+            part_owners: RefCell::default(),
             last_change_of_copy: Cell::default(),
             departed: DepartedKeys::default(),
             greeted: Signal::default(),
@@ -105,7 +105,7 @@ impl<W: World> Clients<W> {
     pub(crate) fn depart(&self, peer: PeerId) -> Option<Box<Session<W>>> {
         let session = self.sessions.borrow_mut().remove(peer)?;
         self.servers.borrow_mut().remove(&peer);
-        self.holders.borrow_mut().retain(|_, holder| *holder != peer);
+        self.part_owners.borrow_mut().retain(|_, owner| *owner != peer);
         if self.further.borrow_mut().remove(&peer).is_some() {
             return Some(session);
         }
@@ -116,10 +116,10 @@ impl<W: World> Clients<W> {
 
     /// Removes all sessions, because the server ends, other than those of servers of whose parts of
     /// files this one has copies.
-    pub(crate) fn take_all_but_holders(&self) -> Vec<(PeerId, Box<Session<W>>)> {
+    pub(crate) fn take_all_but_part_owners(&self) -> Vec<(PeerId, Box<Session<W>>)> {
         let mut sessions = self.sessions.borrow_mut();
         let all: Vec<PeerId> = sessions.iter().map(|(peer, _)| peer).collect();
-        let others = all.into_iter().filter(|peer| !self.is_holder(*peer));
+        let others = all.into_iter().filter(|peer| !self.is_part_owner(*peer));
         others.filter_map(|peer| Some((peer, sessions.remove(peer)?))).collect()
     }
 
@@ -148,20 +148,20 @@ impl<W: World> Clients<W> {
 
     /// Notes that a connected client is the server of that number, of whose parts of files this one
     /// has copies. Returns its earlier connection, which must end.
-    pub(crate) fn note_holder(&self, peer: PeerId, server: ServerId) -> Option<PeerId> {
+    pub(crate) fn note_part_owner(&self, peer: PeerId, server: ServerId) -> Option<PeerId> {
         self.note_server(peer);
-        let earlier = self.holders.borrow_mut().insert(server, peer);
+        let earlier = self.part_owners.borrow_mut().insert(server, peer);
         earlier.filter(|earlier| *earlier != peer)
     }
 
     /// True for the latest connection of a server of whose parts of files this one has copies.
-    pub(crate) fn is_holder(&self, peer: PeerId) -> bool {
-        self.holders.borrow().values().any(|holder| *holder == peer)
+    pub(crate) fn is_part_owner(&self, peer: PeerId) -> bool {
+        self.part_owners.borrow().values().any(|owner| *owner == peer)
     }
 
     /// True if a server of whose parts of files this one has copies is connected.
-    pub(crate) fn has_holders(&self) -> bool {
-        !self.holders.borrow().is_empty()
+    pub(crate) fn has_part_owners(&self) -> bool {
+        !self.part_owners.borrow().is_empty()
     }
 
     /// Notes a change of a copy.

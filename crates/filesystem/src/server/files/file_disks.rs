@@ -1,25 +1,22 @@
 //! Disks of a server, and what they have of each file.
 //!
-//! What changes a mirrored file here changes its copy too ([`Mirrors`]). Bytes that this server has
+//! Each change of a mirrored file is made at its copy too ([`Mirrors`]). Bytes that this server has
 //! lost, or that are damaged, are read from the copy and repaired.
 
 use crate::server::config::ServerConfig;
 use crate::server::faults::{disk_fault, file_fault};
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::write_failures::WriteFailures;
-use crate::server::mirrors::{MirroredFile, Mirrors};
-use futures_util::future::{Either, join, join_all, select, try_join_all};
+use crate::server::mirrors::{MirroredFile, Mirrors, PIECE_BYTES};
+use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{BYTES_MAX, Protection, copy_object};
 use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
-use tracing::{debug, info};
-use units::{ByteRange, DiskId, Duration, FileId, KIB, ServerId};
+use tracing::debug;
+use units::{ByteRange, DiskId, Duration, FileId, ServerId};
 use wire::Fault;
 use world::{Disk, DiskError, Payload, World};
-
-/// Unit of repair: whole pieces that have one checksum each.
-const PIECE_BYTES: u64 = 64 * KIB;
 
 /// Maximum time that a disk may take to report its space. After it the last report counts.
 const SPACE_TIMEOUT: Duration = Duration::from_ms(1000);
@@ -55,13 +52,23 @@ impl<W: World> FileDisks<W> {
         self.repaired.get()
     }
 
-    fn disk(&self, disk: DiskId) -> Result<&W::Disk, Fault> {
+    /// Copies at other servers.
+    pub(super) fn mirrors(&self) -> &Mirrors<W> {
+        &self.mirrors
+    }
+
+    /// True if nothing may be changed.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    pub(super) fn disk(&self, disk: DiskId) -> Result<&W::Disk, Fault> {
         let gone = || Fault::BadRequest { cause: format!("this server has no {disk}") };
         self.world.disks().get(disk.0 as usize).ok_or_else(gone)
     }
 
     /// Returns the state of the mirror of a file, if it has one.
-    fn mirrored(&self, file: &OpenFile) -> Option<Rc<MirroredFile>> {
+    pub(super) fn mirrored(&self, file: &OpenFile) -> Option<Rc<MirroredFile>> {
         match file.protection {
             Protection::None => None,
             Protection::Mirror => self.mirrors.of(file.file, || file.record()),
@@ -96,41 +103,14 @@ impl<W: World> FileDisks<W> {
     /// Reads a range from the copy of a file, and repairs it here where something may be changed.
     async fn read_copy(
         &self,
-        file: &MirroredFile,
+        file: &Rc<MirroredFile>,
         number: DiskId,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        let there = self.mirrors.length(file, number).await?;
-        let none = || Fault::BadRequest { cause: "there is no copy".to_owned() };
-        let there = there.ok_or_else(none)?;
-        let disk = self.disk(number)?;
-        let start = range.start / PIECE_BYTES * PIECE_BYTES;
-        let pieces = ByteRange::new(start, range.end.next_multiple_of(PIECE_BYTES));
-        // The last piece, which is repaired as a whole, may be longer than the object for a while.
-        let _locked = file.lock(number, ByteRange::new(start, u64::MAX)).await;
-        // Another one may have repaired it meanwhile.
-        if let Ok(data) = disk.read(file.file, range.start, range.length()).await {
-            return Ok(data);
-        }
-        let data = self.mirrors.read(file, number, pieces).await?;
-        if !self.read_only {
-            let known = disk.metadata(file.file).await.ok().flatten();
-            let length = known.map_or(there, |known| known.length);
-            let stored = async {
-                disk.write(file.file, start, data.clone()).await?;
-                match pieces.end > length {
-                    true => disk.truncate(file.file, length.max(range.end.min(there))).await,
-                    false => Ok(()),
-                }
-            };
-            // If it fails, the next read finds the damage again.
-            if stored.await.is_ok() {
-                self.repaired.update(|repaired| repaired + 1);
-                let (file, start, end) = (file.file.0, pieces.start, pieces.end);
-                info!(file, disk = number.0, start, end, "damaged bytes were repaired");
-            }
-        }
-        Ok(data.slice(range.start - start, range.length()))
+        let repair = self.mirrors.repair(file, number, range, self.read_only);
+        let (data, is_repaired) = repair.await?;
+        self.repaired.update(|repaired| repaired + u64::from(is_repaired));
+        Ok(data)
     }
 
     /// Writes bytes of the object of a file on a disk, and of its copy.
@@ -147,13 +127,20 @@ impl<W: World> FileDisks<W> {
             return written.map_err(|error| self.fault(file, number, &error));
         };
         let range = ByteRange::new(offset, offset + payload.length());
-        let _changing = self.mirrors.begin_change(&mirrored, number, range).await?;
-        let copied = self.mirrors.write(&mirrored, number, offset, payload.clone());
-        let (written, copied) = join(disk.write(file.file, offset, payload), copied).await;
-        written.map_err(|error| {
+        let both = self.mirrors.write_both(&mirrored, number, (offset, payload));
+        let (written, copied) = both.await?;
+        if let Err(error) = written {
+            let is_damaged = matches!(error, DiskError::Corrupt { .. });
+            // The rest of a piece is damaged here: the copy has it, with what was written.
+            if is_damaged
+                && copied.is_ok()
+                && self.read_copy(&mirrored, number, range).await.is_ok()
+            {
+                return Ok(());
+            }
             self.mirrors.note_difference(&mirrored);
-            self.fault(file, number, &error)
-        })?;
+            return Err(self.fault(file, number, &error));
+        }
         copied
     }
 
@@ -171,7 +158,7 @@ impl<W: World> FileDisks<W> {
         self.of(file).filter(move |(number, _)| has_blocks(*number))
     }
 
-    fn fault(&self, file: &OpenFile, disk: DiskId, error: &DiskError) -> Fault {
+    pub(super) fn fault(&self, file: &OpenFile, disk: DiskId, error: &DiskError) -> Fault {
         file_fault(self.server, file, disk, error)
     }
 
@@ -207,6 +194,7 @@ impl<W: World> FileDisks<W> {
         }
         let is_lost = self.disk(number).ok()?.read(file.file, 0, 1).await.is_err();
         let mirrored = self.mirrored(file).filter(|_| is_lost)?;
+        self.mirrors.check_current(&mirrored).await.ok()?;
         self.mirrors.length(&mirrored, number).await.ok()?
     }
 
@@ -216,18 +204,24 @@ impl<W: World> FileDisks<W> {
         let Some(place) = file.place_of(self.server) else { return Ok(()) };
         for (number, disk) in self.of(file) {
             let kept = file.stripe.object_bytes(place, number, bytes);
-            let cut = async {
+            let cut = async || {
                 disk.truncate(file.file, kept).await?;
                 disk.sync(file.file).await
             };
             let Some(mirrored) = self.mirrored(file) else {
-                cut.await.map_err(|error| self.fault(file, number, &error))?;
+                cut().await.map_err(|error| self.fault(file, number, &error))?;
                 continue;
             };
-            let beyond = ByteRange::new(kept, u64::MAX);
-            let _changing = self.mirrors.begin_change(&mirrored, number, beyond).await?;
-            let (cut, copied) = join(cut, self.mirrors.cut(&mirrored, number, kept)).await;
-            cut.map_err(|error| {
+            let (mut here, copied) = self.mirrors.cut_both(&mirrored, number, kept).await?;
+            let last = ByteRange::new(kept / PIECE_BYTES * PIECE_BYTES, kept);
+            // The rest of its last piece is damaged here: the copy has it.
+            if matches!(here, Err(DiskError::Corrupt { .. }))
+                && copied.is_ok()
+                && self.read_copy(&mirrored, number, last).await.is_ok()
+            {
+                here = cut().await;
+            }
+            here.map_err(|error| {
                 self.mirrors.note_difference(&mirrored);
                 self.fault(file, number, &error)
             })?;
@@ -259,12 +253,15 @@ impl<W: World> FileDisks<W> {
     }
 
     /// Makes the copies of files equal as the server ends, after all files are written back.
-    pub(crate) async fn settle_copies(&self) {
+    ///
+    /// # Errors
+    /// As for [`Mirrors::settle`].
+    pub(crate) async fn settle_copies(&self) -> Result<(), Fault> {
         let stored = async |file: FileId| {
             let synced = join_all(self.world.disks().iter().map(|disk| disk.sync(file))).await;
             synced.iter().all(Result::is_ok)
         };
-        self.mirrors.settle(stored).await;
+        self.mirrors.settle(stored).await
     }
 
     /// Gives the disks the time of a file that was changed, at once. Returns the end of that.

@@ -7,4 +7,5 @@ pub(crate) mod open_files;
 pub(crate) mod removed_files;
 mod requests;
 mod resize;
+mod scrub;
 pub(crate) mod write_failures;

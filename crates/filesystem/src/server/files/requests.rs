@@ -63,6 +63,7 @@ impl<W: World> Server<W> {
                 false => self.drop_file(file, protection).await,
             },
             FileRequest::Lease { file, clock, since } => self.lease(from, file, clock, since).await,
+            FileRequest::Scrub(request) => self.scrub(*request).await,
             FileRequest::WriteGathered(_) => {
                 let cause = "gathered writes came on the way of other requests".to_owned();
                 Err(Fault::BadRequest { cause })
@@ -99,6 +100,7 @@ impl<W: World> Server<W> {
             | FileRequest::Buffers { .. }
             | FileRequest::Drop { .. }
             | FileRequest::Lease { .. }
+            | FileRequest::Scrub(_)
             | FileRequest::WriteGathered(_) => {}
         }
     }

@@ -7,6 +7,7 @@
 use crate::signal::Signal;
 use policy::Protection;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use units::{ByteRange, DiskId, FileId, ServerId};
 use wire::FileRecord;
 
@@ -34,7 +35,11 @@ pub(crate) struct MirroredFile {
     /// Range that is compared or repaired.
     locked: Cell<Option<(DiskId, ByteRange)>>,
     next: Cell<u64>,
+    /// True after the copy could not be stored: what it has then need not be what it returns.
+    is_unstored: Cell<bool>,
     changed: Signal,
+    /// Notified when a copy of any file is behind.
+    fell_behind: Rc<Signal>,
 }
 
 /// State of the mark of a file.
@@ -45,8 +50,12 @@ enum Mark {
     There,
 }
 
-/// Change of a range. Ended when dropped.
-pub(crate) struct Changing<'a>(&'a MirroredFile, u64);
+/// Change of a range. If it is dropped before its [end](Changing::end), the copy may differ.
+pub(crate) struct Changing<'a> {
+    file: &'a MirroredFile,
+    number: u64,
+    is_ended: bool,
+}
 
 /// Range that does not change. Released when dropped.
 pub(crate) struct Locked<'a>(&'a MirroredFile);
@@ -54,10 +63,20 @@ pub(crate) struct Locked<'a>(&'a MirroredFile);
 /// Right to mark a file. If it is dropped without a mark, the file is not marked.
 pub(super) struct Marking<'a>(&'a MirroredFile);
 
+impl Changing<'_> {
+    /// Ends the change, of which the outcome is known here and at the copy.
+    pub(crate) fn end(mut self) {
+        self.is_ended = true;
+    }
+}
+
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
-        self.0.changing.borrow_mut().retain(|(number, ..)| *number != self.1);
-        self.0.changed.notify();
+        if !self.is_ended {
+            self.file.miss();
+        }
+        self.file.changing.borrow_mut().retain(|(number, ..)| *number != self.number);
+        self.file.changed.notify();
     }
 }
 
@@ -92,7 +111,7 @@ fn overlaps((disk, range): (DiskId, ByteRange), (other, others): (DiskId, ByteRa
 
 impl MirroredFile {
     /// State of the part of server `own` of a file, if the file is mirrored and has one.
-    pub(super) fn of(record: &FileRecord, own: ServerId) -> Option<Self> {
+    pub(super) fn of(record: &FileRecord, own: ServerId, fell_behind: &Rc<Signal>) -> Option<Self> {
         let place = record.place_of(own)?;
         let copy = match record.protection {
             Protection::None => return None,
@@ -111,20 +130,26 @@ impl MirroredFile {
             changing: RefCell::default(),
             locked: Cell::new(None),
             next: Cell::new(0),
+            is_unstored: Cell::new(false),
             changed: Signal::default(),
+            fell_behind: Rc::clone(fell_behind),
         })
     }
 
     /// State of a file that was marked when the server began: its copy may be behind.
-    pub(super) fn marked(record: &FileRecord, own: ServerId) -> Option<Self> {
-        let file = Self::of(record, own)?;
+    pub(super) fn marked(
+        record: &FileRecord,
+        own: ServerId,
+        fell_behind: &Rc<Signal>,
+    ) -> Option<Self> {
+        let file = Self::of(record, own, fell_behind)?;
         file.mark.set(Mark::There);
         file.is_behind.set(true);
         Some(file)
     }
 
     /// True while the copy may lack changes.
-    pub(super) fn is_behind(&self) -> bool {
+    pub(crate) fn is_behind(&self) -> bool {
         self.is_behind.get()
     }
 
@@ -174,7 +199,7 @@ impl MirroredFile {
         let number = self.next.replace(self.next.get() + 1);
         self.changes.update(|changes| changes + 1);
         self.changing.borrow_mut().push((number, disk, range));
-        Changing(self, number)
+        Changing { file: self, number, is_ended: false }
     }
 
     /// Waits until a range of an object does not change, and keeps it so.
@@ -192,10 +217,21 @@ impl MirroredFile {
         locked
     }
 
-    /// Notes that the copy lacks a change.
+    /// Notes that the copy lacks a change, or has one that failed here.
     pub(super) fn miss(&self) {
         self.missed.update(|missed| missed + 1);
         self.is_behind.set(true);
+        self.fell_behind.notify();
+    }
+
+    /// True if the copy must be written without a comparison, since it could not be stored.
+    pub(super) fn is_unstored(&self) -> bool {
+        self.is_unstored.get()
+    }
+
+    /// Notes whether the copy could be stored.
+    pub(super) fn set_unstored(&self, is_unstored: bool) {
+        self.is_unstored.set(is_unstored);
     }
 
     /// Number of changes that the copy has missed.
@@ -240,10 +276,11 @@ mod tests {
             buffering: Buffering::default(),
             protection: Protection::Mirror,
         };
-        assert!(MirroredFile::of(&record, ServerId(2)).is_none(), "it has no part there");
-        let last = MirroredFile::of(&record, ServerId(1)).expect("it has a part there");
+        let of = |server| MirroredFile::of(&record, ServerId(server), &Rc::default());
+        assert!(of(2).is_none(), "it has no part there");
+        let last = of(1).expect("it has a part there");
         assert_eq!(last.copy_at, ServerId(0));
-        MirroredFile::of(&record, ServerId(0)).expect("it has a part there")
+        of(0).expect("it has a part there")
     }
 
     #[test]
@@ -254,11 +291,13 @@ mod tests {
         assert!(file.lock(disk, range(9, 20)).now_or_never().is_none(), "it changes");
         let other = file.lock(disk, range(10, 20)).now_or_never().expect("it does not change");
         assert!(file.begin_change(disk, range(15, 16)).now_or_never().is_none(), "it is locked");
-        assert!(file.begin_change(DiskId(1), range(15, 16)).now_or_never().is_some());
+        file.begin_change(DiskId(1), range(15, 16)).now_or_never().expect("it is free").end();
         drop(other);
-        drop(change);
+        change.end();
+        assert!(!file.is_behind());
         assert!(file.lock(disk, range(0, 20)).now_or_never().is_some());
         assert!(file.begin_change(disk, range(15, 16)).now_or_never().is_some());
+        assert!(file.is_behind(), "that change was given up");
     }
 
     #[test]
@@ -269,13 +308,14 @@ mod tests {
         drop(marking);
         file.begin_mark().now_or_never().flatten().expect("the mark failed").stored(0);
         assert!(file.begin_mark().now_or_never().is_some_and(|marking| marking.is_none()));
-        let change = file.begin_change(DiskId(0), ByteRange::new(0, 1)).now_or_never();
+        let begin = || file.begin_change(DiskId(0), ByteRange::new(0, 1)).now_or_never().unwrap();
+        let change = begin();
         assert_eq!(file.ended_changes(), None);
-        drop(change);
+        change.end();
         let changes = file.ended_changes().expect("it has ended");
-        let again = file.begin_change(DiskId(0), ByteRange::new(0, 1)).now_or_never();
+        let again = begin();
         assert!(!file.take_mark(changes));
-        drop(again);
+        again.end();
         assert!(!file.take_mark(changes), "it has changed since");
         file.miss();
         let changes = file.ended_changes().expect("it has ended");

@@ -12,17 +12,25 @@ use super::mirrored_file::{Changing, MirroredFile};
 use crate::server::catalogue::Catalogue;
 use crate::server::other_servers::OtherServers;
 use crate::signal::Signal;
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::{join, try_join_all};
+use futures_util::stream::{self, StreamExt};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::rc::Rc;
 use tracing::warn;
-use units::{ByteRange, DiskId, FileId, Run, ServerId};
+use units::{ByteRange, DiskId, FileId, KIB, Run, ServerId};
 use wire::{CatalogueRequest, Fault, FileRecord, LINE_BYTES_MAX, ObjectRequest, Reply};
-use world::{Memory, Payload, World};
+use world::{Disk, DiskError, Memory, Payload, Scope, World};
 
 /// Bytes that may be on the way to copies at a time.
-const WAY_BYTES_MAX: u64 = 16 * LINE_BYTES_MAX;
+const IN_FLIGHT_BYTES_MAX: u64 = 16 * LINE_BYTES_MAX;
+
+/// Number of copies that are stored at the same time.
+const SYNCS_AT_ONCE: usize = 64;
+
+/// Unit of damage and of repair: whole pieces, each of which has a checksum on a real disk.
+pub(crate) const PIECE_BYTES: u64 = 64 * KIB;
 
 /// Server that keeps the catalogue.
 const CATALOGUE: ServerId = ServerId(0);
@@ -33,7 +41,7 @@ pub(crate) struct Mirrors<W: World> {
     own: ServerId,
     others: Rc<OtherServers<W>>,
     catalogue: Option<Rc<Catalogue<W>>>,
-    marks: Marks<W>,
+    pub(super) marks: Marks<W>,
     files: RefCell<BTreeMap<FileId, Rc<MirroredFile>>>,
     /// Tells whether the catalogue has recorded that copies may be behind, if that is known.
     is_recorded: Cell<Option<bool>>,
@@ -42,17 +50,21 @@ pub(crate) struct Mirrors<W: World> {
     /// Notified when it has been told.
     recorded: Signal,
     /// Bytes on the way to copies.
-    way_bytes: Cell<u64>,
+    in_flight_bytes: Cell<u64>,
     /// Notified when bytes have come to a copy.
     arrived: Signal,
     /// Notified when a copy is behind.
-    pub(super) fell_behind: Signal,
+    pub(super) fell_behind: Rc<Signal>,
+    /// True while the catalogue must be told that no copy is behind, once none is.
+    pub(super) must_clear: Cell<bool>,
+    /// Work that goes on when its request is given up.
+    work: Scope<W, Infallible>,
 }
 
 /// Bytes on the way to a copy. Given up when dropped.
-struct OnTheWay<'a>(&'a Cell<u64>, &'a Signal, u64);
+struct InFlight<'a>(&'a Cell<u64>, &'a Signal, u64);
 
-impl Drop for OnTheWay<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.0.update(|bytes| bytes - self.2);
         self.1.notify();
@@ -78,10 +90,12 @@ impl<W: World> Mirrors<W> {
         catalogue: Option<Rc<Catalogue<W>>>,
         (marks, marked): (Marks<W>, Vec<FileRecord>),
     ) -> Self {
-        let marked = marked.iter().filter_map(|record| MirroredFile::marked(record, own));
+        let fell_behind = Rc::new(Signal::default());
+        let must_clear = Cell::new(!marked.is_empty());
+        let marked =
+            marked.iter().filter_map(|record| MirroredFile::marked(record, own, &fell_behind));
         let files = marked.map(|file| (file.file, Rc::new(file))).collect();
         Self {
-            world,
             own,
             others,
             catalogue,
@@ -90,9 +104,12 @@ impl<W: World> Mirrors<W> {
             is_recorded: Cell::new(None),
             is_recording: Cell::new(false),
             recorded: Signal::default(),
-            way_bytes: Cell::new(0),
+            in_flight_bytes: Cell::new(0),
             arrived: Signal::default(),
-            fell_behind: Signal::default(),
+            fell_behind,
+            must_clear,
+            work: Scope::new(world.clone()),
+            world,
         }
     }
 
@@ -105,10 +122,15 @@ impl<W: World> Mirrors<W> {
     ) -> Option<Rc<MirroredFile>> {
         let known = self.files.borrow().get(&file).cloned();
         known.or_else(|| {
-            let mirrored = Rc::new(MirroredFile::of(&record(), self.own)?);
+            let mirrored = Rc::new(MirroredFile::of(&record(), self.own, &self.fell_behind)?);
             self.files.borrow_mut().insert(file, Rc::clone(&mirrored));
             Some(mirrored)
         })
+    }
+
+    /// Number of this server.
+    pub(super) fn own(&self) -> ServerId {
+        self.own
     }
 
     /// Number of files whose copies may be behind.
@@ -142,8 +164,60 @@ impl<W: World> Mirrors<W> {
         self.files.borrow().contains_key(&file.file)
     }
 
+    /// Writes bytes of an object here and to the copy, to the end, also when the caller is given
+    /// up. Returns both outcomes.
+    ///
+    /// # Errors
+    /// Fails when the file cannot be marked; then nothing was written.
+    pub(crate) async fn write_both(
+        self: &Rc<Self>,
+        file: &Rc<MirroredFile>,
+        number: DiskId,
+        (offset, payload): (u64, W::Payload),
+    ) -> Result<(Result<(), DiskError>, Result<(), Fault>), Fault> {
+        let (mirrors, file) = (Rc::clone(self), Rc::clone(file));
+        self.to_its_end(async move {
+            let range = ByteRange::new(offset, offset + payload.length());
+            let changing = mirrors.begin_change(&file, number, range).await?;
+            let disk = &mirrors.world.disks()[number.0 as usize];
+            let written = disk.write(file.file, offset, payload.clone());
+            let copied = mirrors.write(&file, number, offset, payload);
+            let outcomes = join(written, copied).await;
+            changing.end();
+            Ok(outcomes)
+        })
+        .await
+    }
+
+    /// Frees what is beyond the first `length` bytes of an object, here and at the copy, as
+    /// [`write_both`](Self::write_both) writes.
+    ///
+    /// # Errors
+    /// As for `write_both`.
+    pub(crate) async fn cut_both(
+        self: &Rc<Self>,
+        file: &Rc<MirroredFile>,
+        number: DiskId,
+        length: u64,
+    ) -> Result<(Result<(), DiskError>, Result<(), Fault>), Fault> {
+        let (mirrors, file) = (Rc::clone(self), Rc::clone(file));
+        self.to_its_end(async move {
+            let beyond = ByteRange::new(length, u64::MAX);
+            let changing = mirrors.begin_change(&file, number, beyond).await?;
+            let disk = &mirrors.world.disks()[number.0 as usize];
+            let cut = async {
+                disk.truncate(file.file, length).await?;
+                disk.sync(file.file).await
+            };
+            let outcomes = join(cut, mirrors.cut(&file, number, length)).await;
+            changing.end();
+            Ok(outcomes)
+        })
+        .await
+    }
+
     /// Begins to change a range of an object of a file, which is marked then.
-    pub(crate) async fn begin_change<'a>(
+    async fn begin_change<'a>(
         &self,
         file: &'a MirroredFile,
         disk: DiskId,
@@ -152,14 +226,18 @@ impl<W: World> Mirrors<W> {
         let changing = file.begin_change(disk, range).await;
         if let Some(marking) = file.begin_mark().await {
             let ended = self.others.ended(file.copy_at);
-            self.marks.mark(&file.record).await?;
+            if let Err(fault) = self.marks.mark(&file.record).await {
+                // Nothing has changed.
+                changing.end();
+                return Err(fault);
+            }
             marking.stored(ended);
         }
         Ok(changing)
     }
 
     /// Writes to the copy of a file what is being written here.
-    pub(crate) async fn write(
+    async fn write(
         &self,
         file: &MirroredFile,
         disk: DiskId,
@@ -173,7 +251,7 @@ impl<W: World> Mirrors<W> {
         let pieces = pieces_of(ByteRange::new(offset, offset + payload.length()));
         let writes = pieces.map(async |piece| {
             let bytes = piece.length();
-            let _on_the_way = self.send_bytes(bytes).await;
+            let _in_flight = self.take_in_flight(bytes).await;
             let body = payload.slice(piece.start - offset, bytes);
             let write = ObjectRequest::Write { file: file.file, disk, offset: piece.start };
             self.others.call(file.copy_at, write, Some(body)).await
@@ -184,12 +262,7 @@ impl<W: World> Mirrors<W> {
 
     /// Frees, of the copy, what is beyond the first `length` bytes of an object, which is being cut
     /// here.
-    pub(crate) async fn cut(
-        &self,
-        file: &MirroredFile,
-        disk: DiskId,
-        length: u64,
-    ) -> Result<(), Fault> {
+    async fn cut(&self, file: &MirroredFile, disk: DiskId, length: u64) -> Result<(), Fault> {
         let cut = ObjectRequest::Truncate { file: file.file, disk, length };
         let cut = self.others.call(file.copy_at, cut, None).await.map(|_| ());
         self.unless_behind(file, cut)
@@ -264,7 +337,7 @@ impl<W: World> Mirrors<W> {
         files.iter().for_each(|file| self.notice_ended_connection(file));
     }
 
-    fn notice_ended_connection(&self, file: &MirroredFile) {
+    pub(super) fn notice_ended_connection(&self, file: &MirroredFile) {
         let is_connected = file.is_connected_since(self.others.ended(file.copy_at));
         if file.is_marked() && !file.is_behind() && !is_connected {
             self.note_difference(file);
@@ -274,7 +347,22 @@ impl<W: World> Mirrors<W> {
     /// Notes that the copy of a file lacks a change, or has one that failed here.
     pub(crate) fn note_difference(&self, file: &MirroredFile) {
         file.miss();
-        self.fell_behind.notify();
+    }
+
+    /// Does work to its end, also when whoever waits for it is given up.
+    pub(super) async fn to_its_end<R: 'static>(
+        &self,
+        work: impl Future<Output = R> + 'static,
+    ) -> R {
+        let done = Rc::new((RefCell::new(None), Signal::default()));
+        let told = Rc::clone(&done);
+        self.work.spawn(async move {
+            let result = work.await;
+            *told.0.borrow_mut() = Some(result);
+            told.1.notify();
+            Ok(())
+        });
+        done.1.until(|| done.0.borrow_mut().take()).await
     }
 
     /// Records with the catalogue whether copies may be behind. That none is counts only if it is
@@ -288,8 +376,13 @@ impl<W: World> Mirrors<W> {
             return Ok(());
         }
         self.is_recorded.set(None);
+        self.must_clear.set(true);
         match &self.catalogue {
-            Some(catalogue) => catalogue.set_behind(self.own, is_behind).await?,
+            Some(catalogue) => {
+                let (catalogue, own) = (Rc::clone(catalogue), self.own);
+                let set = async move { catalogue.set_behind(own, is_behind).await };
+                self.to_its_end(set).await?;
+            }
             None => {
                 let server = self.own;
                 let request = CatalogueRequest::SetBehind { server, is_behind };
@@ -298,6 +391,7 @@ impl<W: World> Mirrors<W> {
             }
         }
         self.is_recorded.set(Some(is_behind));
+        self.must_clear.set(is_behind);
         Ok(())
     }
 
@@ -311,16 +405,10 @@ impl<W: World> Mirrors<W> {
         disk: DiskId,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        let lacks_changes = file.is_behind() && file.missed() > 0;
-        // Where all marks are lost too, it is not known which copies are behind.
-        let may_be_recorded = file.is_behind() || self.marks.are_none();
-        if lacks_changes || may_be_recorded && self.are_recorded_behind().await? {
-            let cause = format!("the copy at {} may lack changes", file.copy_at);
-            return Err(Fault::BadRequest { cause });
-        }
+        self.check_current(file).await?;
         let pieces = pieces_of(range).map(async |piece| {
             let (offset, length) = (piece.start, piece.length());
-            let _on_the_way = self.send_bytes(length).await;
+            let _in_flight = self.take_in_flight(length).await;
             let read = ObjectRequest::Read { file: file.file, disk, offset, length };
             let (_, body) = self.others.call(file.copy_at, read, None).await?;
             let none = || Fault::BadRequest { cause: "a copy was answered without bytes".into() };
@@ -328,11 +416,52 @@ impl<W: World> Mirrors<W> {
             Ok::<_, Fault>((piece, body))
         });
         let pieces = try_join_all(pieces).await?;
+        // While it was read, a connection may have ended, and its server lost what was not stored.
+        self.check_current(file).await?;
         let memory = self.world.memory(range.length());
         for (piece, body) in pieces {
             memory.scatter(&[Run::contiguous(piece.start - range.start, piece.length())], &body);
         }
         Ok(memory.freeze())
+    }
+
+    /// True if a range of the copy of a file is as here, where it is `own`. Damage is a difference.
+    pub(crate) async fn is_equal(
+        &self,
+        file: &MirroredFile,
+        disk: DiskId,
+        range: ByteRange,
+        own: &W::Payload,
+    ) -> Result<bool, Fault> {
+        let (offset, length) = (range.start, range.length());
+        let digest = ObjectRequest::Digest { file: file.file, disk, offset, length };
+        match self.ask(file, digest, None).await {
+            Ok(Reply::Digests(found)) => Ok(found == [own.digest()]),
+            Ok(other) => Err(unexpected(&other)),
+            Err(Fault::DiskFailed { .. }) => Ok(false),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Writes bytes of the copy of a file again, which do not change meanwhile, from a whole piece
+    /// on. If they are the last of the object, a damaged last piece of the copy is freed first.
+    pub(crate) async fn write_again(
+        &self,
+        file: &MirroredFile,
+        disk: DiskId,
+        (offset, is_last): (u64, bool),
+        own: W::Payload,
+    ) -> Result<(), Fault> {
+        let number = file.file;
+        let write = ObjectRequest::Write { file: number, disk, offset };
+        match self.ask(file, write, Some(own.clone())).await {
+            Err(Fault::DiskFailed { .. }) if is_last => {
+                let cut = ObjectRequest::Truncate { file: number, disk, length: offset };
+                self.ask(file, cut, None).await?;
+                self.ask(file, write, Some(own)).await.map(|_| ())
+            }
+            written => written.map(|_| ()),
+        }
     }
 
     /// Returns the length of an object of the copy of a file, if there is one.
@@ -344,11 +473,11 @@ impl<W: World> Mirrors<W> {
         let length = ObjectRequest::Length { file: file.file, disk };
         match self.others.call(file.copy_at, length, None).await? {
             (Reply::Length { bytes }, _) => Ok(bytes),
-            (other, _) => Err(strange(&other)),
+            (other, _) => Err(unexpected(&other)),
         }
     }
 
-    async fn are_recorded_behind(&self) -> Result<bool, Fault> {
+    pub(super) async fn are_recorded_behind(&self) -> Result<bool, Fault> {
         if let Some(is_recorded) = self.is_recorded.get() {
             return Ok(is_recorded);
         }
@@ -356,7 +485,7 @@ impl<W: World> Mirrors<W> {
             Some(catalogue) => Ok(catalogue.behind().contains(&self.own)),
             None => match self.others.call(CATALOGUE, CatalogueRequest::Behind, None).await? {
                 (Reply::Servers(servers), _) => Ok(servers.contains(&self.own)),
-                (other, _) => Err(strange(&other)),
+                (other, _) => Err(unexpected(&other)),
             },
         }
     }
@@ -373,38 +502,43 @@ impl<W: World> Mirrors<W> {
         request: ObjectRequest,
         body: Option<W::Payload>,
     ) -> Result<Reply, Fault> {
-        let _on_the_way = self.send_bytes(body.as_ref().map_or(0, Payload::length)).await;
+        let _in_flight = self.take_in_flight(body.as_ref().map_or(0, Payload::length)).await;
         self.others.call(file.copy_at, request, body).await.map(|(reply, _)| reply)
     }
 
     /// Waits until so many bytes may be on the way to copies. One piece always may.
-    async fn send_bytes(&self, bytes: u64) -> OnTheWay<'_> {
+    async fn take_in_flight(&self, bytes: u64) -> InFlight<'_> {
         let has_room = || {
-            let before = self.way_bytes.get();
-            (before == 0 || before + bytes <= WAY_BYTES_MAX)
-                .then(|| self.way_bytes.set(before + bytes))
+            let before = self.in_flight_bytes.get();
+            (before == 0 || before + bytes <= IN_FLIGHT_BYTES_MAX)
+                .then(|| self.in_flight_bytes.set(before + bytes))
         };
         self.arrived.until(has_room).await;
-        OnTheWay(&self.way_bytes, &self.arrived, bytes)
+        InFlight(&self.in_flight_bytes, &self.arrived, bytes)
     }
 
     /// Makes copies equal as the server ends, as far as the other servers answer, and takes the
     /// marks away. Everything has been written back.
-    pub(crate) async fn settle(&self, sync: impl AsyncFn(FileId) -> bool) {
+    ///
+    /// # Errors
+    /// Fails when a copy is behind and the catalogue cannot be told.
+    pub(crate) async fn settle(&self, sync: impl AsyncFn(FileId) -> bool) -> Result<(), Fault> {
+        let Ok(()) = self.work.finished().await;
         let marked: Vec<_> = {
             let files = self.files.borrow();
             files.values().filter(|file| file.is_marked() && !file.is_behind()).cloned().collect()
         };
-        join_all(marked.iter().map(async |file| {
+        let settled = stream::iter(marked.iter().map(async |file| {
             let changes = file.ended_changes();
             if sync(file.file).await {
                 // A copy that is not on stable storage keeps its mark.
                 let _ = self.sync(file, changes).await;
             }
-        }))
-        .await;
+        }));
+        settled.buffer_unordered(SYNCS_AT_ONCE).collect::<()>().await;
         // Obsolete marks cost the next start a comparison.
         let _ = self.marks.settle().await;
+        if self.files_behind() > 0 { self.record(true).await } else { Ok(()) }
     }
 }
 
@@ -414,6 +548,6 @@ pub(super) fn pieces_of(range: ByteRange) -> impl Iterator<Item = ByteRange> {
     starts.map(move |start| ByteRange::new(start, range.end.min(start + LINE_BYTES_MAX)))
 }
 
-pub(super) fn strange(reply: &Reply) -> Fault {
+pub(super) fn unexpected(reply: &Reply) -> Fault {
     Fault::BadRequest { cause: format!("another server answered {reply:?}") }
 }

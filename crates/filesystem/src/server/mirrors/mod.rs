@@ -11,6 +11,7 @@
 //! | `mirrors.rs` | writes, cuts, syncs and reads of the copies of this server's parts |
 //! | `mirrored_file.rs` | one file: which ranges change, and whether its copy is behind |
 //! | `marks.rs` | which files may differ from their copies, on stable storage |
+//! | `repair.rs` | what is damaged here is read from the copy and written again |
 //! | `renewal.rs` | copies that were behind are made equal again |
 //! | `objects.rs` | copies that this server has for others |
 
@@ -20,7 +21,8 @@ mod mirrored_file;
 mod mirrors;
 mod objects;
 mod renewal;
+mod repair;
 
 pub(crate) use marks::Marks;
 pub(crate) use mirrored_file::MirroredFile;
-pub(crate) use mirrors::Mirrors;
+pub(crate) use mirrors::{Mirrors, PIECE_BYTES};

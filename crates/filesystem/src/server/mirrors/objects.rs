@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use units::{DiskId, PeerId};
 use wire::{Fault, LINE_BYTES_MAX, ObjectRequest, Reply, RequestId};
-use world::{Disk, Payload, World};
+use world::{Disk, DiskError, Payload, World};
 
 impl<W: World> Server<W> {
     /// Answers a request of another server for a copy.
@@ -38,13 +38,13 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         let bad = |cause: &str| Fault::BadRequest { cause: cause.to_owned() };
         if let ObjectRequest::Hello { server } = request {
-            if let Some(earlier) = self.clients().note_holder(from, server) {
+            if let Some(earlier) = self.clients().note_part_owner(from, server) {
                 self.world().disconnect(earlier);
                 self.forget(earlier);
             }
             return Ok(Reply::Done.into());
         }
-        if !self.clients().is_holder(from) {
+        if !self.clients().is_part_owner(from) {
             return Err(bad("a server must say hello before it uses copies"));
         }
         let failed = |error| disk_fault(self.config().id, &error);
@@ -81,7 +81,13 @@ impl<W: World> Server<W> {
             ObjectRequest::Truncate { file, disk, length } => {
                 self.check_not_read_only()?;
                 let (disk, object) = (self.disk(disk)?, copy_object(file));
-                disk.truncate(object, length).await.map_err(failed)?;
+                match disk.truncate(object, length).await {
+                    // What is missing cannot be cut.
+                    Err(DiskError::Corrupt { .. }) if length == 0 => {
+                        disk.remove(object).await.map_err(failed)?;
+                    }
+                    cut => cut.map_err(failed)?,
+                }
                 disk.sync(object).await.map_err(failed)?;
                 Ok(Reply::Done.into())
             }

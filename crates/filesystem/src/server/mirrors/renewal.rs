@@ -6,116 +6,165 @@
 //! - A piece does not change while it is compared.
 
 use super::mirrored_file::MirroredFile;
-use super::mirrors::{Mirrors, pieces_of, strange};
+use super::mirrors::{Mirrors, PIECE_BYTES, pieces_of};
+use crate::server::faults::disk_fault;
 use tracing::{debug, warn};
 use units::{ByteRange, DiskId, Duration};
-use wire::{Fault, ObjectRequest, Reply};
-use world::{Disk, DiskError, Payload, World};
+use wire::{Fault, ObjectRequest};
+use world::{Disk, DiskError, World};
 
 /// Pause before copies that could not be renewed are tried again.
-const PAUSE: Duration = Duration::from_ms(1_000);
+const RETRY_PAUSE: Duration = Duration::from_ms(1_000);
 
 impl<W: World> Mirrors<W> {
     /// Renews copies whenever some are behind.
     pub(crate) async fn renew(&self) {
         loop {
-            let some_behind = || (self.files_behind() > 0).then_some(());
-            self.fell_behind.until(some_behind).await;
-            // A sync waits for it anyway.
-            let _ = self.record(true).await;
-            let mut is_whole = true;
+            let has_work = || (self.files_behind() > 0 || self.must_clear.get()).then_some(());
+            self.fell_behind.until(has_work).await;
+            if self.behind().iter().any(|file| file.missed() > 0) {
+                // A sync waits for it anyway.
+                let _ = self.record(true).await;
+            }
+            let mut renewed = Vec::new();
             for file in self.behind() {
                 match self.renew_file(&file).await {
-                    Ok(()) => debug!(file = file.file.0, "the copy of a mirrored file is renewed"),
+                    Ok(changes) => renewed.push((file, changes)),
                     Err(cause) => {
                         debug!(file = file.file.0, cause, "a copy could not be renewed");
-                        is_whole = false;
                     }
                 }
             }
-            if let Err(fault) = self.record(false).await {
-                // Until it is, no copy is read in place of what is lost here.
-                warn!(%fault, "the catalogue cannot be told that all copies are equal");
+            match self.record(false).await {
+                // The marks go last: a start without marks does not tell the catalogue.
+                Ok(()) => {
+                    for (file, changes) in renewed {
+                        if let Some(changes) = changes {
+                            self.unmark(&file, changes);
+                        }
+                    }
+                }
+                // Until it is told, no copy is read in place of what is lost here.
+                Err(fault) => warn!(%fault, "the catalogue cannot be told of equal copies"),
             }
-            if !is_whole {
-                self.world.sleep(PAUSE).await;
+            if has_work().is_some() {
+                self.world.sleep(RETRY_PAUSE).await;
             }
         }
     }
 
-    async fn renew_file(&self, file: &MirroredFile) -> Result<(), String> {
+    /// Makes the copy of a file equal. Returns the number of changes after which it was, if none
+    /// was active.
+    async fn renew_file(&self, file: &MirroredFile) -> Result<Option<u64>, String> {
+        let told = |fault: Fault| fault.to_string();
         // While it cannot be reached, no range is locked.
-        self.reach(file).await.map_err(|fault| fault.to_string())?;
+        self.reach(file).await.map_err(told)?;
         let (missed, ended) = (file.missed(), self.ended(file));
         for disk in (0..file.disks).map(DiskId) {
-            self.renew_object(file, disk).await?;
+            match self.renew_object(file, disk).await {
+                // It was removed while this server was away.
+                Err(Fault::NoSuchFile { .. }) => {
+                    self.forget(file.file);
+                    return Ok(None);
+                }
+                renewed => renewed.map_err(told)?,
+            }
         }
         let changes = file.ended_changes();
         for disk in (0..file.disks).map(DiskId) {
             self.disk(disk)?.sync(file.file).await.map_err(|error| error.to_string())?;
         }
         let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
-        self.ask(file, sync, None).await.map_err(|fault| fault.to_string())?;
+        let synced = self.ask(file, sync, None).await;
+        file.set_unstored(synced.is_err());
+        synced.map_err(told)?;
         if self.ended(file) != ended {
             return Err("its server was not connected all the time".to_owned());
         }
-        match (file.caught_up(missed, ended), changes) {
-            (false, _) => Err("it has missed further changes".to_owned()),
-            (true, Some(changes)) => {
-                self.unmark(file, changes);
-                Ok(())
-            }
-            (true, None) => Ok(()),
+        match file.caught_up(missed, ended) {
+            false => Err("it has missed further changes".to_owned()),
+            true => Ok(changes),
         }
     }
 
-    async fn renew_object(&self, file: &MirroredFile, disk: DiskId) -> Result<(), String> {
-        let told = |error: DiskError| error.to_string();
-        let failed = |fault: Fault| fault.to_string();
-        let own = self.disk(disk)?;
-        let length = async || {
-            let metadata = own.metadata(file.file).await.map_err(told)?;
-            Ok::<_, String>(metadata.map_or(0, |metadata| metadata.length))
-        };
-        let (bytes, there) = {
-            let _locked = file.lock(disk, ByteRange::new(0, u64::MAX)).await;
-            let length = length().await?;
-            let cut = ObjectRequest::Truncate { file: file.file, disk, length };
-            self.ask(file, cut, None).await.map_err(failed)?;
-            let there = self.length(file, disk).await.map_err(failed)?;
-            (length, there.unwrap_or(0))
-        };
+    async fn renew_object(&self, file: &MirroredFile, disk: DiskId) -> Result<(), Fault> {
+        let (bytes, there) = self.cut_copy(file, disk).await?;
         for piece in pieces_of(ByteRange::new(0, bytes)) {
             let _locked = file.lock(disk, piece).await;
             if !self.knows(file) {
-                return Err("the file is removed".to_owned());
+                return Err(Fault::NoSuchFile { name: file.file.to_string() });
             }
             // It may have become shorter.
-            let piece = ByteRange::new(piece.start, piece.end.min(length().await?));
-            if piece.is_empty() || piece.start > piece.end {
+            let length = self.own_length(file, disk).await?;
+            let end = piece.end.min(length);
+            if end <= piece.start {
                 continue;
             }
-            let (offset, length) = (piece.start, piece.length());
-            let payload = own.read(file.file, offset, length).await.map_err(told)?;
-            let digest = ObjectRequest::Digest { file: file.file, disk, offset, length };
-            let is_equal = match self.ask(file, digest, None).await {
-                // Zeros beyond its end make it longer.
-                Ok(Reply::Digests(found)) => found == [payload.digest()] && piece.end <= there,
-                Ok(other) => return Err(strange(&other).to_string()),
-                // What is damaged is written again.
-                Err(Fault::DiskFailed { .. }) => false,
-                Err(fault) => return Err(fault.to_string()),
-            };
-            if !is_equal {
-                let write = ObjectRequest::Write { file: file.file, disk, offset };
-                self.ask(file, write, Some(payload)).await.map_err(failed)?;
+            let piece = ByteRange::new(piece.start, end);
+            let own = self.own_or_repaired(file, disk, piece).await?;
+            // Zeros beyond its end make it longer.
+            let may_be_equal = piece.end <= there && !file.is_unstored();
+            if !may_be_equal || !self.is_equal(file, disk, piece, &own).await? {
+                let place = (piece.start, piece.end == length);
+                self.write_again(file, disk, place, own).await?;
             }
         }
         Ok(())
     }
 
-    fn disk(&self, disk: DiskId) -> Result<&W::Disk, String> {
+    /// Makes the copy of an object no longer than the object. Returns the lengths of both.
+    async fn cut_copy(&self, file: &MirroredFile, disk: DiskId) -> Result<(u64, u64), Fault> {
+        let _locked = file.lock(disk, ByteRange::new(0, u64::MAX)).await;
+        let length = self.own_length(file, disk).await?;
+        let cut = |length| ObjectRequest::Truncate { file: file.file, disk, length };
+        match self.ask(file, cut(length), None).await {
+            // Damage at its new end: it is written anew.
+            Err(Fault::DiskFailed { .. }) => _ = self.ask(file, cut(0), None).await?,
+            cut => _ = cut?,
+        }
+        Ok((length, self.length(file, disk).await?.unwrap_or(0)))
+    }
+
+    async fn own_length(&self, file: &MirroredFile, disk: DiskId) -> Result<u64, Fault> {
+        let metadata = self.own_disk(disk)?.metadata(file.file).await;
+        let metadata = metadata.map_err(|error| disk_fault(self.own(), &error))?;
+        Ok(metadata.map_or(0, |metadata| metadata.length))
+    }
+
+    /// Reads a range of an object, of which nothing changes. What is damaged is that of the copy,
+    /// if that lacks nothing that was acknowledged.
+    async fn own_or_repaired(
+        &self,
+        file: &MirroredFile,
+        disk: DiskId,
+        range: ByteRange,
+    ) -> Result<W::Payload, Fault> {
+        let own = self.own_disk(disk)?;
+        let read = async || own.read(file.file, range.start, range.length()).await;
+        let failed = |error: DiskError| disk_fault(self.own(), &error);
+        match read().await {
+            Err(DiskError::Corrupt { .. }) if file.missed() == 0 => {}
+            read => return read.map_err(failed),
+        }
+        let there = self.length(file, disk).await?.unwrap_or(0);
+        for start in (range.start..range.end).step_by(PIECE_BYTES as usize) {
+            let piece = ByteRange::new(start, range.end.min(start + PIECE_BYTES));
+            if own.read(file.file, piece.start, piece.length()).await.is_err() {
+                let whole = ByteRange::new(start, start + PIECE_BYTES);
+                let data = self.read(file, disk, whole).await?;
+                self.put_back(file, disk, start, (data, there)).await;
+            }
+        }
+        read().await.map_err(failed)
+    }
+
+    fn own_disk(&self, disk: DiskId) -> Result<&W::Disk, Fault> {
         let disks = self.world.disks();
-        disks.get(disk.0 as usize).ok_or_else(|| format!("this server has no {disk}"))
+        let gone = || Fault::BadRequest { cause: format!("this server has no {disk}") };
+        disks.get(disk.0 as usize).ok_or_else(gone)
+    }
+
+    fn disk(&self, disk: DiskId) -> Result<&W::Disk, String> {
+        self.own_disk(disk).map_err(|fault| fault.to_string())
     }
 }
