@@ -16,6 +16,17 @@ import unisono
 from unisono import _native, errors
 
 
+def test_a_file_is_mirrored_if_that_is_asked_for(connection):
+    with connection.open("mirrored", "x", protection="mirror") as file:
+        file.write(0, b"bytes")
+    assert connection.stat("mirrored")["protection"] == "mirror"
+    with connection.open("usual", "w") as file:
+        file.write(0, b"bytes")
+    assert connection.stat("usual")["protection"] == "none"
+    with pytest.raises(ValueError, match="none or mirror"):
+        connection.open("other", "x", protection="parity")
+
+
 def test_buffers_of_each_kind_are_written_and_read(connection):
     file = connection.open("buffers", "w")
     values = np.arange(1000, dtype="f8")

@@ -182,7 +182,7 @@ pub enum Reply {
     },
     /// Some servers.
     Servers(Vec<ServerId>),
-    /// What a scrub has found.
+    /// Outcome of a scrub.
     Scrubbed(Scrubbed),
 }
 

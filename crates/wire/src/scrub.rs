@@ -18,7 +18,7 @@ pub struct ScrubRequest {
 /// Outcome of a [`ScrubRequest`], or of several.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Scrubbed {
-    /// Where to go on; `None` at the end.
+    /// Offset of the next request; `None` at the end.
     pub next: Option<u64>,
     /// Number of bytes that were read here.
     pub bytes: u64,
@@ -31,7 +31,8 @@ pub struct Scrubbed {
     /// First byte and number of bytes of each range of the file that is damaged and could not be
     /// repaired.
     pub damaged: Vec<(u64, u64)>,
-    /// The same of ranges whose copy is damaged or different and could not be written again.
+    /// First byte and number of bytes of each range of the file whose copy is damaged or different,
+    /// and could not be written again.
     pub damaged_copies: Vec<(u64, u64)>,
 }
 

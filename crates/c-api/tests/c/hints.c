@@ -45,6 +45,7 @@ static void defaults(unisono_t *u)
     OK(unisono_hints_set(hints, "unisono_disk_order", "staggered"));
     OK(unisono_hints_set(hints, "unisono_sync", "true"));
     OK(unisono_hints_set(hints, "striping_unit", "64KiB"));
+    OK(unisono_hints_set(hints, "unisono_protection", "mirror"));
     OK(unisono_hints_set(hints, "cb_node", "4"));
     OK(unisono_hints_set(hints, "cb_buffer_size", "banana"));
     check_value(hints, "unisono_block_size", "65536");
@@ -55,6 +56,12 @@ static void defaults(unisono_t *u)
     CHECK(options.sync && options.outstanding_per_disk == 3);
     CHECK(options.size == sizeof options && layout.size == sizeof layout);
     CHECK(layout.block_bytes == 65536 && is_independent == 1 && options.node_group_size == 0);
+    CHECK(layout.protection == UNISONO_PROTECTION_MIRROR);
+    unisono_file_t *file = NULL;
+    OK(unisono_open(u, "mirrored", UNISONO_CREATE | UNISONO_EXCL, &layout, &file));
+    OK(unisono_close(file));
+    layout.protection = 9;
+    REFUSED(unisono_open(u, "strange", UNISONO_CREATE | UNISONO_EXCL, &layout, &file));
     OK(unisono_hints_set(hints, "unisono_method", "node-grouping"));
     OK(unisono_hints_set(hints, "unisono_node_group_size", "3"));
     OK(unisono_hints_apply(hints, &options, NULL, &is_independent));

@@ -347,7 +347,7 @@ fn state_line(state: &ServerState) -> String {
     }
 }
 
-/// What there is to say of mirrored files, if there is something.
+/// Returns words about mirrored files, if copies are behind or damage was repaired.
 fn mirrors_words(status: &ServerStatus) -> String {
     let clip = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let behind = match status.files_behind {

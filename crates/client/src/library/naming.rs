@@ -13,7 +13,7 @@ use interface::{ErrorKind, UserError};
 use policy::{Buffering, Pool, Protection, Stripe};
 use wire::{Entry, EntryKind, FileDefaults, FileRecord, instance_name};
 
-/// What a new file has that its directory may say otherwise.
+/// Options of a new file, in place of the defaults of its directory.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct NewFileOptions {
     /// Unit of striping, in bytes.

@@ -33,7 +33,7 @@ pub enum ProtectionError {
     },
 }
 
-/// Word that is no protection.
+/// Unknown word for a protection.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{0:?} is no protection: use none or mirror")]
 pub struct UnknownProtection(String);

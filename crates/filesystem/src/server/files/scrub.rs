@@ -47,10 +47,7 @@ impl<W: World> FileDisks<W> {
             found.bytes += range.length();
             let is_sound = match &mirrored {
                 None => self.is_sound(file, number, range).await?,
-                Some(mirrored) => {
-                    let place = (range, range.end == length);
-                    self.compare(file, (number, mirrored), place, &mut found).await?
-                }
+                Some(mirrored) => self.compare(file, (number, mirrored), range, &mut found).await?,
             };
             if !is_sound {
                 self.repair(file, number, range, &mut found).await?;
@@ -79,10 +76,20 @@ impl<W: World> FileDisks<W> {
         &self,
         file: &OpenFile,
         (number, mirrored): (DiskId, &MirroredFile),
-        (range, is_last): (ByteRange, bool),
+        range: ByteRange,
         found: &mut Scrubbed,
     ) -> Result<bool, Fault> {
-        let _locked = mirrored.lock(number, range).await;
+        // To the end: what is written again may be the last of the object.
+        let _locked = mirrored.lock(number, ByteRange::new(range.start, u64::MAX)).await;
+        let metadata = self.disk(number)?.metadata(file.file).await;
+        let metadata = metadata.map_err(|error| self.fault(file, number, &error))?;
+        // It may have become shorter, or longer.
+        let length = metadata.map_or(0, |metadata| metadata.length);
+        if length <= range.start {
+            return Ok(true);
+        }
+        let range = ByteRange::new(range.start, range.end.min(length));
+        let is_last = range.end == length;
         let own = self.disk(number)?.read(file.file, range.start, range.length()).await;
         let own = match own {
             Ok(own) => own,
@@ -96,7 +103,7 @@ impl<W: World> FileDisks<W> {
                 true => Err(Fault::ReadOnly),
                 false => {
                     let place = (range.start, is_last);
-                    self.mirrors().write_again(mirrored, number, place, own).await
+                    self.mirrors().write_again_stored(mirrored, number, place, own).await
                 }
             };
             match written {

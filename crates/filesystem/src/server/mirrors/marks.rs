@@ -1,6 +1,7 @@
 //! Marks of files that may differ from their copies, on stable storage.
 //!
-//! Invariant: a file without a mark is as its copy, once the writes that have ended are stored.
+//! Invariant: a file without a mark equals its copy, once the writes that have ended are stored.
+//! (Elsewhere such a mark is called a write-intent record.)
 
 use crate::server::faults::records_fault;
 use std::cell::RefCell;

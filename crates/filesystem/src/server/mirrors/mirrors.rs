@@ -45,9 +45,9 @@ pub(crate) struct Mirrors<W: World> {
     files: RefCell<BTreeMap<FileId, Rc<MirroredFile>>>,
     /// Tells whether the catalogue has recorded that copies may be behind, if that is known.
     is_recorded: Cell<Option<bool>>,
-    /// True while it is told.
+    /// True while the catalogue is being told.
     is_recording: Cell<bool>,
-    /// Notified when it has been told.
+    /// Notified when the catalogue has been told.
     recorded: Signal,
     /// Bytes on the way to copies.
     in_flight_bytes: Cell<u64>,
@@ -365,8 +365,8 @@ impl<W: World> Mirrors<W> {
         done.1.until(|| done.0.borrow_mut().take()).await
     }
 
-    /// Records with the catalogue whether copies may be behind. That none is counts only if it is
-    /// so when the record is made.
+    /// Records with the catalogue whether copies may be behind. Does nothing if none should be and
+    /// one is.
     pub(super) async fn record(&self, is_behind: bool) -> Result<(), Fault> {
         let free = || (!self.is_recording.replace(true)).then_some(());
         self.recorded.until(free).await;
@@ -462,6 +462,20 @@ impl<W: World> Mirrors<W> {
             }
             written => written.map(|_| ()),
         }
+    }
+
+    /// As [`write_again`](Self::write_again), onto stable storage: after a loss of power, bytes that
+    /// are not stored would be accepted as they are.
+    pub(crate) async fn write_again_stored(
+        &self,
+        file: &MirroredFile,
+        disk: DiskId,
+        place: (u64, bool),
+        own: W::Payload,
+    ) -> Result<(), Fault> {
+        self.write_again(file, disk, place, own).await?;
+        let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
+        self.ask(file, sync, None).await.map(|_| ())
     }
 
     /// Returns the length of an object of the copy of a file, if there is one.

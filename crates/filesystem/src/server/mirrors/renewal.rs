@@ -90,7 +90,8 @@ impl<W: World> Mirrors<W> {
     async fn renew_object(&self, file: &MirroredFile, disk: DiskId) -> Result<(), Fault> {
         let (bytes, there) = self.cut_copy(file, disk).await?;
         for piece in pieces_of(ByteRange::new(0, bytes)) {
-            let _locked = file.lock(disk, piece).await;
+            // To the end: what is repaired or written again may be the last of the object.
+            let _locked = file.lock(disk, ByteRange::new(piece.start, u64::MAX)).await;
             if !self.knows(file) {
                 return Err(Fault::NoSuchFile { name: file.file.to_string() });
             }
