@@ -78,7 +78,7 @@ mod tests {
         lost_with(Protection::None, bytes, lost, &[])
     }
 
-    /// Lost bytes of a file with a protection, where copies of the parts of some servers are behind.
+    /// Lost bytes of a file with a protection, where copies of parts of some servers are behind.
     fn lost_with(
         protection: Protection,
         bytes: u64,

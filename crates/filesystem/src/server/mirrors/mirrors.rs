@@ -464,8 +464,8 @@ impl<W: World> Mirrors<W> {
         }
     }
 
-    /// As [`write_again`](Self::write_again), onto stable storage: after a loss of power, bytes that
-    /// are not stored would be accepted as they are.
+    /// As [`write_again`](Self::write_again), onto stable storage: after a loss of power, bytes
+    /// that are not stored would be accepted as they are.
     pub(crate) async fn write_again_stored(
         &self,
         file: &MirroredFile,
