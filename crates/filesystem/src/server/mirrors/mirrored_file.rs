@@ -193,7 +193,11 @@ impl MirroredFile {
     pub(super) async fn begin_change(&self, disk: DiskId, range: ByteRange) -> Changing<'_> {
         let is_free = || {
             let is_locked = self.locked.get().is_some_and(|it| overlaps(it, (disk, range)));
-            (!is_locked).then_some(())
+            // A change whose request was given up goes on, and comes before later ones.
+            let changing = self.changing.borrow();
+            let mut others = changing.iter().map(|(_, on, one)| (*on, *one));
+            let is_changing = others.any(|it| overlaps(it, (disk, range)));
+            (!is_locked && !is_changing).then_some(())
         };
         self.changed.until(is_free).await;
         let number = self.next.replace(self.next.get() + 1);
