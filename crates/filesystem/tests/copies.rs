@@ -11,8 +11,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::Rc;
-use support::{Cluster, Numbers, Shape, Start, address, for_each_seed, start_server};
-use units::{ClientId, Duration, FileId};
+use support::{Cluster, Numbers, Shape, Start, for_each_seed, start_server};
+use units::{Duration, FileId};
 use wire::Made;
 use world::payload::Bytes;
 use world::{Clock, RecordTable, Records};
@@ -47,16 +47,6 @@ fn count_with_clusters<F: Future<Output = usize> + 'static>(
         all.update(|all| all + count);
     });
     support::only_seed().is_none().then(|| all.get())
-}
-
-fn start(cluster: &Cluster, client: u32) -> Start {
-    Start {
-        world: cluster.world(client),
-        shape: cluster.shape.clone(),
-        servers: cluster.servers(),
-        members: [address(cluster.shape.node_of(client))].into(),
-        rank: ClientId(0),
-    }
 }
 
 async fn records(cluster: &Cluster, server: u32, table: RecordTable) -> AllRecords {
@@ -121,7 +111,7 @@ fn copies_have_what_the_catalogue_has() {
         let created = Rc::<RefCell<_>>::default();
         let workers = (0..2).map(|client| {
             let seed = seed * 2 + u64::from(client);
-            change_names(start(&own, client), seed, (1_500, 2_000), Rc::clone(&created))
+            change_names(own.start(client), seed, (1_500, 2_000), Rc::clone(&created))
         });
         let servers = RefCell::new(Vec::new());
         let crashes = async {
@@ -163,7 +153,7 @@ fn an_answered_change_is_in_the_first_copy() {
         own.engine.sleep(Duration::from_ms(100)).await;
         let workers = join_all((0..2).map(|client| {
             let seed = seed * 2 + u64::from(client);
-            change_names(start(&own, client), seed, (1_000, 10), Rc::clone(&created))
+            change_names(own.start(client), seed, (1_000, 10), Rc::clone(&created))
         }));
         let crash = async {
             own.engine.sleep(Duration::from_us(4_000 + numbers.below(3_000))).await;
@@ -189,7 +179,7 @@ fn a_silent_copy_delays_changes_once() {
     let cluster = cluster(1);
     let own = Rc::clone(&cluster);
     let took = cluster.engine.run(async move {
-        let start = start(&own, 0);
+        let start = own.start(0);
         own.engine.sleep(Duration::from_ms(100)).await;
         let client: TestClient = start.connect().await.unwrap();
         let mut took = Vec::new();

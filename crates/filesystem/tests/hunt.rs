@@ -25,10 +25,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use support::{
-    Cluster, Numbers, Shape, Start, address, create_alone, fast_disk, for_each_seed, start_server,
+    Cluster, Numbers, Shape, Start, create_alone, fast_disk, for_each_seed, start_server,
 };
 use team::{Member, Team, TestClient};
-use units::{ClientId, Duration, Instant};
+use units::{Duration, Instant};
 use wire::{Fault, FileRecord};
 use world_simulated::models::ssd::SsdSpec;
 use world_simulated::{DiskKind, Disruption, FaultPlan, TaskHandle};
@@ -286,21 +286,11 @@ fn hunt(seed: u64) -> BTreeMap<&'static str, u64> {
     run.counts.take()
 }
 
-fn start(cluster: &Cluster, run: &Run, client: u32) -> Start {
-    Start {
-        world: cluster.world(client),
-        shape: run.shape.clone(),
-        servers: cluster.servers(),
-        members: [address(run.shape.node_of(client))].into(),
-        rank: ClientId(0),
-    }
-}
-
 fn start_members(cluster: &Cluster, run: &Rc<Run>) -> Vec<TaskHandle> {
     let mut tasks = Vec::new();
     for (team, of_team) in run.teams.iter().enumerate() {
         for &client in &of_team.borrow().members {
-            let member = Member::new(Rc::clone(run), team, client, start(cluster, run, client));
+            let member = Member::new(Rc::clone(run), team, client, cluster.start(client));
             let node = run.shape.node_of(client);
             tasks.push(cluster.engine.spawn(node, member.work(ROUNDS)));
         }
@@ -318,7 +308,7 @@ async fn watch(cluster: Rc<Cluster>, run: Rc<Run>, plan: FaultPlan) {
     }
     let last = plan.faults.iter().map(|fault| fault.at).max().unwrap_or(Instant::START);
     engine.sleep_until(last.max(engine.now()) + GRACE).await;
-    let start = start(&cluster, &run, run.shape.clients - 1);
+    let start = cluster.start(run.shape.clients - 1);
     check_all(&run, &start, "in the end").await;
     for node in 0..run.shape.servers {
         cluster.machine.kill(node);

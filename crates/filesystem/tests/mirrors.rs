@@ -12,8 +12,8 @@ use policy::{Direction, Pattern, Protection, copy_object};
 use std::cell::Cell;
 use std::rc::Rc;
 use support::{
-    Cluster, Numbers, Shape, Start, address, create, create_alone, expect_copies_equal,
-    for_each_seed, image, start_server, transfer, write_image,
+    Cluster, Numbers, Shape, Start, create, create_alone, expect_copies_equal, for_each_seed,
+    image, start_server, transfer, write_image,
 };
 use units::{ByteRange, ClientId, Duration, ServerId};
 use wire::{FileRecord, Scrubbed};
@@ -40,16 +40,6 @@ fn cluster(shape: Shape) -> Rc<Cluster> {
     let cluster = Cluster::<Bytes>::new(shape);
     cluster.machine.plan(&FaultPlan { seed, record_change, faults: Vec::new() }, |_| {});
     Rc::new(cluster)
-}
-
-fn start(cluster: &Cluster, client: u32) -> Start {
-    Start {
-        world: cluster.world(client),
-        shape: cluster.shape.clone(),
-        servers: cluster.servers(),
-        members: [address(cluster.shape.node_of(client))].into(),
-        rank: ClientId(0),
-    }
 }
 
 async fn marks(cluster: &Cluster, server: u32) -> usize {
@@ -148,7 +138,7 @@ fn damaged_bytes_are_read_from_the_copy_and_repaired() {
         cluster
             .engine
             .run(async move {
-                let (client, file, content) = stored_file(&start(&own, 0), seed).await;
+                let (client, file, content) = stored_file(&own.start(0), seed).await;
                 let mut numbers = Numbers::new(seed);
                 let place = numbers.below(u64::from(file.stripe.servers)) as u32;
                 let disk = numbers.below(u64::from(file.stripe.disks_per_server)) as u32;
@@ -184,7 +174,7 @@ fn a_scrub_finds_and_repairs_all_damage() {
         let cluster = cluster(Shape { cache_blocks: 1, protection, ..shape(seed) });
         let own = Rc::clone(&cluster);
         let check = async move {
-            let (client, file, content) = stored_file(&start(&own, 0), seed).await;
+            let (client, file, content) = stored_file(&own.start(0), seed).await;
             let sound = client.scrub(&file).await.unwrap();
             let held: u64 = sound.bytes;
             assert!(held >= file.bytes, "{held}");
@@ -222,14 +212,6 @@ fn a_scrub_finds_and_repairs_all_damage() {
     });
 }
 
-/// Server of a part of the file, and server of the copy of that part.
-fn some_part(file: &FileRecord, numbers: &mut Numbers) -> (ServerId, ServerId) {
-    let servers = file.stripe.servers;
-    let place = ServerId(numbers.below(u64::from(servers)) as u32);
-    let copy = file.protection.copy_of(place, servers).unwrap();
-    (file.pool.server(place), file.pool.server(copy))
-}
-
 /// Writes some blocks of a file that are on one server.
 async fn change_blocks_of(
     (pool, server): (&Buffers, ServerId),
@@ -246,6 +228,37 @@ async fn change_blocks_of(
     }
 }
 
+/// An open file, of which one part changed while the server of the copy of that part was away.
+struct Changed {
+    client: TestClient,
+    _pool: Buffers,
+    file: FileRecord,
+    content: Vec<u8>,
+    /// Server of the part.
+    server: ServerId,
+    /// Server of its copy.
+    copy: ServerId,
+}
+
+/// Kills the server of the copy of some part of a file that is stored, and changes that part.
+/// Returns nothing if that server holds the catalogue: then no write may leave its copy behind.
+async fn change_without_copy(cluster: &Cluster, numbers: &mut Numbers) -> Option<Changed> {
+    let (client, _, mut content) = stored_file(&cluster.start(0), cluster.shape.seed).await;
+    let file = client.open("f").await.unwrap();
+    let servers = file.stripe.servers;
+    let part = ServerId(numbers.below(u64::from(servers)) as u32);
+    let [server, copy] =
+        [part, file.protection.copy_of(part, servers).unwrap()].map(|part| file.pool.server(part));
+    if copy == ServerId(0) {
+        return None;
+    }
+    // Its memory is known to the servers before one of them leaves.
+    let pool = BufferPool::new(&client, cluster.shape.block_bytes).await.unwrap();
+    cluster.machine.kill(copy.0);
+    change_blocks_of((&pool, server), (&file, &mut content[..]), numbers).await;
+    Some(Changed { client, _pool: pool, file, content, server, copy })
+}
+
 #[test]
 fn writes_go_on_without_the_copy_which_is_renewed() {
     let told = Rc::new(Cell::new(0));
@@ -253,20 +266,10 @@ fn writes_go_on_without_the_copy_which_is_renewed() {
         let cluster = cluster(Shape { copies: seed % 2 == 0, ..shape(seed) });
         let (own, told) = (Rc::clone(&cluster), Rc::clone(&told));
         let check = async move {
-            let start = start(&own, 0);
-            let (client, _, mut content) = stored_file(&start, seed).await;
-            let file = client.open("f").await.unwrap();
+            let start = own.start(0);
             let mut numbers = Numbers::new(seed);
-            let (server, copy) = some_part(&file, &mut numbers);
-            if copy == ServerId(0) {
-                // Without the catalogue no write may leave its copy behind.
-                return;
-            }
-            // Their memory is known to the servers before one of them leaves.
-            let pool = BufferPool::new(&client, start.shape.block_bytes).await.unwrap();
-            own.machine.kill(copy.0);
-            let changed = (&file, &mut content[..]);
-            change_blocks_of((&pool, server), changed, &mut numbers).await;
+            let Some(changed) = change_without_copy(&own, &mut numbers).await else { return };
+            let Changed { client, _pool, file, content, server, copy } = changed;
             // One of its servers has left, and another one may not be asked then.
             let is_stored = client.flush(&file, true).await.is_ok();
             assert!(!is_stored);
@@ -301,19 +304,10 @@ fn a_copy_that_lacks_changes_is_not_read() {
         let cluster = cluster(Shape { cache_blocks: 0, ..shape(seed) });
         let (own, refused) = (Rc::clone(&cluster), Rc::clone(&refused));
         let check = async move {
-            let start = start(&own, 0);
-            let (client, _, mut content) = stored_file(&start, seed).await;
-            let file = client.open("f").await.unwrap();
+            let start = own.start(0);
             let mut numbers = Numbers::new(seed);
-            let (server, copy) = some_part(&file, &mut numbers);
-            if copy == ServerId(0) {
-                return;
-            }
-            // Their memory is known to the servers before one of them leaves.
-            let pool = BufferPool::new(&client, start.shape.block_bytes).await.unwrap();
-            own.machine.kill(copy.0);
-            let changed = (&file, &mut content[..]);
-            change_blocks_of((&pool, server), changed, &mut numbers).await;
+            let Some(changed) = change_without_copy(&own, &mut numbers).await else { return };
+            let Changed { client, _pool, file, content, server, copy } = changed;
             let _ = client.flush(&file, false).await;
             for disk in 0..own.shape.disks_per_server {
                 own.machine.damage((server.0, disk), file.file, 0..u64::MAX);

@@ -216,14 +216,23 @@ impl<P: Kind> Cluster<P> {
         let nodes: Vec<u32> = clients.iter().map(|client| self.shape.node_of(*client)).collect();
         let members: Rc<[Address]> = nodes.iter().map(|node| address(*node)).collect();
         let start = |rank: usize| Start {
-            world: self.machine.world(nodes[rank]),
-            shape: self.shape.clone(),
-            servers: self.servers(),
             members: Rc::clone(&members),
             rank: ClientId(rank as u32),
+            ..self.start(clients[rank])
         };
         let boxed = |rank: usize| (nodes[rank], Box::pin(program(start(rank))) as Program<R>);
         (0..nodes.len()).map(boxed).collect()
+    }
+
+    /// Arguments of the program of a client that is a group alone.
+    pub(crate) fn start(&self, client: u32) -> Start<P> {
+        Start {
+            world: self.world(client),
+            shape: self.shape.clone(),
+            servers: self.servers(),
+            members: [address(self.shape.node_of(client))].into(),
+            rank: ClientId(0),
+        }
     }
 
     /// Runs one program on one client.
