@@ -4,7 +4,13 @@ use crate::server::files::open_file::OpenFile;
 use policy::Location;
 use units::{DiskId, ServerId};
 use wire::Fault;
-use world::{DiskError, RecordsError};
+use world::{DiskError, Disks, RecordsError};
+
+/// Returns a disk of this server, or the fault of a request that names another one.
+pub(crate) fn disk_of<W: Disks>(world: &W, disk: DiskId) -> Result<&W::Disk, Fault> {
+    let gone = || Fault::BadRequest { cause: format!("this server has no {disk}") };
+    world.disks().get(disk.0 as usize).ok_or_else(gone)
+}
 
 /// Returns the fault of the records of server `server`.
 pub(crate) fn records_fault(server: ServerId, error: &RecordsError) -> Fault {

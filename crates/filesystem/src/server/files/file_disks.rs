@@ -4,7 +4,7 @@
 //! lost, or that are damaged, are read from the copy and repaired.
 
 use crate::server::config::ServerConfig;
-use crate::server::faults::{disk_fault, file_fault};
+use crate::server::faults::{disk_fault, disk_of, file_fault};
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::mirrors::{MirroredFile, Mirrors, PIECE_BYTES};
@@ -63,8 +63,7 @@ impl<W: World> FileDisks<W> {
     }
 
     pub(super) fn disk(&self, disk: DiskId) -> Result<&W::Disk, Fault> {
-        let gone = || Fault::BadRequest { cause: format!("this server has no {disk}") };
-        self.world.disks().get(disk.0 as usize).ok_or_else(gone)
+        disk_of(&self.world, disk)
     }
 
     /// Returns the state of the mirror of a file, if it has one.

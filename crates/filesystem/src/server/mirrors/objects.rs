@@ -5,7 +5,7 @@
 
 use crate::scale::rare;
 use crate::server::answer::Answer;
-use crate::server::faults::disk_fault;
+use crate::server::faults::{disk_fault, disk_of};
 use crate::server::state::Server;
 use futures_util::future::try_join_all;
 use policy::copy_object;
@@ -114,7 +114,6 @@ impl<W: World> Server<W> {
     }
 
     fn disk(&self, disk: DiskId) -> Result<&W::Disk, Fault> {
-        let gone = || Fault::BadRequest { cause: format!("this server has no {disk}") };
-        self.world().disks().get(disk.0 as usize).ok_or_else(gone)
+        disk_of(self.world(), disk)
     }
 }

@@ -7,7 +7,7 @@
 
 use super::mirrored_file::MirroredFile;
 use super::mirrors::{Mirrors, PIECE_BYTES, pieces_of};
-use crate::server::faults::disk_fault;
+use crate::server::faults::{disk_fault, disk_of};
 use tracing::{debug, warn};
 use units::{ByteRange, DiskId, Duration};
 use wire::{Fault, ObjectRequest};
@@ -72,7 +72,11 @@ impl<W: World> Mirrors<W> {
         }
         let changes = file.ended_changes();
         for disk in (0..file.disks).map(DiskId) {
-            self.disk(disk)?.sync(file.file).await.map_err(|error| error.to_string())?;
+            disk_of(&self.world, disk)
+                .map_err(told)?
+                .sync(file.file)
+                .await
+                .map_err(|error| error.to_string())?;
         }
         let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
         let synced = self.ask(file, sync, None).await;
@@ -127,7 +131,7 @@ impl<W: World> Mirrors<W> {
     }
 
     async fn own_length(&self, file: &MirroredFile, disk: DiskId) -> Result<u64, Fault> {
-        let metadata = self.own_disk(disk)?.metadata(file.file).await;
+        let metadata = disk_of(&self.world, disk)?.metadata(file.file).await;
         let metadata = metadata.map_err(|error| disk_fault(self.own(), &error))?;
         Ok(metadata.map_or(0, |metadata| metadata.length))
     }
@@ -140,7 +144,7 @@ impl<W: World> Mirrors<W> {
         disk: DiskId,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        let own = self.own_disk(disk)?;
+        let own = disk_of(&self.world, disk)?;
         let read = async || own.read(file.file, range.start, range.length()).await;
         let failed = |error: DiskError| disk_fault(self.own(), &error);
         match read().await {
@@ -157,15 +161,5 @@ impl<W: World> Mirrors<W> {
             }
         }
         read().await.map_err(failed)
-    }
-
-    fn own_disk(&self, disk: DiskId) -> Result<&W::Disk, Fault> {
-        let disks = self.world.disks();
-        let gone = || Fault::BadRequest { cause: format!("this server has no {disk}") };
-        disks.get(disk.0 as usize).ok_or_else(gone)
-    }
-
-    fn disk(&self, disk: DiskId) -> Result<&W::Disk, String> {
-        self.own_disk(disk).map_err(|fault| fault.to_string())
     }
 }
