@@ -146,7 +146,9 @@ fn a_scrub_repairs_files_and_copies() {
     place.start(&["--servers", "3"]);
     // Where a part and its copy are damaged at the same place, nothing can be repaired: first a
     // mirrored file is written again.
-    let found = place.run(&["scrub", "bare"]).failed(DATA_CHECK, &["1 ranges", "no copy"]);
+    let found = place
+        .run(&["scrub", "bare"])
+        .failed(DATA_CHECK, &["files have 1 damaged range", "no copy"]);
     assert!(found.text().contains("bare: damaged: bytes 0 to 65536"), "{}", found.text());
     for (name, content) in &files {
         place.file("local", content);

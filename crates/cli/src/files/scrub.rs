@@ -2,7 +2,7 @@
 
 use crate::arguments::{InstanceOnly, MaybeNamed};
 use crate::instances::servers::instance;
-use crate::output::format::show_size;
+use crate::output::format::{plural, show_size};
 use crate::output::present;
 use client::{ScrubbedFile, Session, instance_name};
 use interface::{ExitCode, UserError};
@@ -34,10 +34,11 @@ pub(crate) fn run(which: &InstanceOnly, arguments: &MaybeNamed) -> Result<(), Us
             "damaged": shown(&damaged), "damaged_copies": shown(&damaged_copies),
         }))?;
     } else {
-        let (files, size) = (files.len(), show_size(bytes));
+        let (read, size) = (plural(files.len() as u64, "file"), show_size(bytes));
+        let repaired = plural(repaired, "damaged range");
+        let copies = plural(copies, "range");
         present::line(&format!(
-            "{files} files, {size}: {repaired} damaged ranges repaired, {copies} ranges of copies \
-             written again"
+            "{read}, {size}: {repaired} repaired, {copies} of copies written again"
         ))?;
         if behind > 0 {
             present::line(&format!("the copy of {} is behind", show_size(behind)))?;
@@ -53,7 +54,7 @@ pub(crate) fn run(which: &InstanceOnly, arguments: &MaybeNamed) -> Result<(), Us
         0 => Ok(()),
         count => Err(UserError::new(
             ExitCode::DataCheck,
-            format!("{count} ranges of files are damaged"),
+            format!("files have {}", plural(count as u64, "damaged range")),
             "their bytes do not match their checksums, and there is no copy to repair them with",
             "write these files again; new files with a copy: unisono layout set / --protect mirror",
         )),

@@ -349,14 +349,13 @@ fn state_line(state: &ServerState) -> String {
 
 /// Returns words about mirrored files, if copies are behind or damage was repaired.
 fn mirrors_words(status: &ServerStatus) -> String {
-    let clip = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let behind = match status.files_behind {
         0 => String::new(),
-        files => format!("  the copies of {} are behind", plural(clip(files), "mirrored file")),
+        files => format!("  the copies of {} are behind", plural(files, "mirrored file")),
     };
     let repaired = match status.repaired {
         0 => String::new(),
-        ranges => format!("  {} repaired", plural(clip(ranges), "damaged range")),
+        ranges => format!("  {} repaired", plural(ranges, "damaged range")),
     };
     behind + &repaired
 }

@@ -12,7 +12,8 @@ pub(crate) fn show_size(bytes: u64) -> String {
 }
 
 /// Formats a count of things, in the plural unless it is one.
-pub(crate) fn plural(count: u32, thing: &str) -> String {
+pub(crate) fn plural(count: impl Into<u64>, thing: &str) -> String {
+    let count = count.into();
     if count == 1 { format!("{count} {thing}") } else { format!("{count} {thing}s") }
 }
 
@@ -31,6 +32,9 @@ mod tests {
         assert_eq!(show_size(8192), "8 KiB");
         assert_eq!(show_size(8), "8 B");
         assert_eq!(show_size(3 << 29), "1.5 GiB");
-        assert_eq!((plural(1, "disk"), plural(2, "disk")), ("1 disk".into(), "2 disks".into()));
+        assert_eq!(
+            (plural(1_u32, "disk"), plural(2_u64, "disk")),
+            ("1 disk".into(), "2 disks".into())
+        );
     }
 }
