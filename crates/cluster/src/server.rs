@@ -118,6 +118,8 @@ pub(crate) fn serve_plan(
         client_caches: false,
         caches_ends: true,
         copies_catalogue: !plan.degraded,
+        replacements: Vec::new(),
+        refill_rate: None,
         read_only: plan.degraded,
         costs: Costs::FREE,
         policies,

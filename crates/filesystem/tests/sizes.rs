@@ -64,7 +64,7 @@ async fn read_into(pool: &Buffers, file: &FileRecord) -> Vec<u8> {
 }
 
 /// Writes to a vector as to a file.
-fn overwrite(model: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
+pub(crate) fn overwrite(model: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
     let end = offset as usize + bytes.len();
     model.resize(model.len().max(end), 0);
     model[offset as usize..end].copy_from_slice(bytes);

@@ -34,6 +34,7 @@ mod pages;
 mod peer_meshes;
 mod plans;
 mod raw;
+mod refill;
 mod replaced;
 mod sizes;
 mod stopped_disk;

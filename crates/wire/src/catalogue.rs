@@ -99,6 +99,12 @@ pub enum CatalogueRequest {
     /// Asks for the servers of which copies may be behind. The reply is
     /// [`Reply::Servers`](crate::Reply::Servers).
     Behind,
+    /// Lists all files, in the order of their numbers. The reply is
+    /// [`Reply::Entries`](crate::Reply::Entries).
+    Files {
+        /// File to begin after.
+        after: Option<FileId>,
+    },
 }
 
 /// Changes of the records of the catalogue, for a copy of them.

@@ -63,7 +63,7 @@ pub use object::ObjectRequest;
 pub use request::Request;
 pub use request_id::RequestId;
 pub use scrub::{ScrubRequest, Scrubbed};
-pub use server::{ServerRequest, ServerStatus};
+pub use server::{RefillStatus, ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 23;
+pub const PROTOCOL_VERSION: u16 = 24;

@@ -184,6 +184,8 @@ pub enum Reply {
     Servers(Vec<ServerId>),
     /// Outcome of a scrub.
     Scrubbed(Scrubbed),
+    /// The copy was lost with its directory, and is being written anew.
+    LostCopy,
 }
 
 /// Buffer statistics of a file at a server, in blocks.

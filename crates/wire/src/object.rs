@@ -1,12 +1,14 @@
-//! Requests of a server for copies that another server has of its part of mirrored files.
+//! Requests of a server for copies that another server has of its part of mirrored files, or it has
+//! of the other one's.
 
+use crate::FileRecord;
 use serde::{Deserialize, Serialize};
 use units::{DiskId, FileId, ServerId};
 
 /// Request of a server for a copy of its part of a file, at the server that has the copy. `file` is
 /// the number of the file, and `disk` the number of the disk at both servers.
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum ObjectRequest {
     /// First request on a connection: names the sender. Earlier connections of that server end, so
     /// that no write that was sent before comes later.
@@ -67,5 +69,22 @@ pub enum ObjectRequest {
         file: FileId,
         /// Number of the disk.
         disk: DiskId,
+    },    /// Says that the sender compares or writes a whole copy anew, whatever it lacks. The reply is
+    /// [`Reply::LostCopy`](crate::Reply::LostCopy) if the copy was lost with its directory. Until
+    /// [`ObjectRequest::Renewed`] it is not read.
+    Renewing {
+        /// Number of the file.
+        file: FileId,
+    },
+    /// Says that a copy that was lost is whole again, and on stable storage.
+    Renewed {
+        /// Number of the file.
+        file: FileId,
+    },
+    /// Says that the sender has lost its copy of the receiver's part of a file. The reply comes when
+    /// the receiver has recorded that the copy is behind.
+    LostCopy {
+        /// Record of the file.
+        record: Box<FileRecord>,
     },
 }

@@ -48,4 +48,24 @@ pub struct ServerStatus {
     pub files_behind: u64,
     /// Number of damaged ranges of mirrored files that were repaired since the start.
     pub repaired: u64,
+    /// Refill of data directories that took the place of lost ones.
+    pub refill: RefillStatus,
+}
+
+/// State of the data directories of a server that took the place of lost ones, and are filled again
+/// from copies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RefillStatus {
+    /// Number of disks of which it is not known yet what they lack.
+    pub unlisted_disks: u32,
+    /// Number of files of which something is still to be filled.
+    pub files: u64,
+    /// Bytes of these files that are still to be filled, as far as the catalogue knows their sizes.
+    pub bytes: u64,
+    /// Bytes that were filled since the start of the server.
+    pub filled_bytes: u64,
+    /// Time since the start of the server, in milliseconds.
+    pub elapsed_ms: u64,
+    /// Number of files that have lost bytes, since there is no copy that is sure to have them.
+    pub lost_files: u64,
 }

@@ -27,7 +27,7 @@ use wire::{
     LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, ObjectRequest,
     PartRequest, Place, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RegisterRequest,
     RenameManner, Reply, Request, RequestId, ScrubRequest, Scrubbed, SentLine, ServerRequest,
-    ServerStatus, Special, TransferName, UnlockRequest, WriteGathered, WriteRequest, decode_record,
+    RefillStatus, ServerStatus, Special, TransferName, UnlockRequest, WriteGathered, WriteRequest, decode_record,
     encode_record,
 };
 
@@ -212,6 +212,12 @@ pinned!(request: Request {
         "03 | 05 09 02 ac 02";
     Request::Object(ObjectRequest::Length { .. }),
         ObjectRequest::Length { file: FILE, disk: DISK }.into(), "03 | 06 09 02";
+    Request::Object(ObjectRequest::Renewing { .. }),
+        ObjectRequest::Renewing { file: FILE }.into(), "03 | 07 09";
+    Request::Object(ObjectRequest::Renewed { .. }),
+        ObjectRequest::Renewed { file: FILE }.into(), "03 | 08 09";
+    Request::Object(ObjectRequest::LostCopy { .. }),
+        ObjectRequest::LostCopy { record: Box::new(record()) }.into(), "03 | 09";
     Request::Block(BlockRequest::Pull(_)),
         BlockRequest::Pull(pull()).into(), "10 | 09 01 02 03 05 04";
     Request::Block(BlockRequest::Page { .. }),
@@ -309,6 +315,8 @@ pinned!(request: Request {
     Request::Catalogue(CatalogueRequest::SetBehind { .. }),
         CatalogueRequest::SetBehind { server: SERVER, is_behind: true }.into(), "4c | 01 01";
     Request::Catalogue(CatalogueRequest::Behind), CatalogueRequest::Behind.into(), "4d";
+    Request::Catalogue(CatalogueRequest::Files { .. }),
+        CatalogueRequest::Files { after: Some(FILE) }.into(), "4e | 01 09";
     Request::Group(GroupRequest::Register(_)),
         GroupRequest::Register(Box::new(register())).into(), "50 | 07 02 02 00 05 01 06";
     Request::Group(GroupRequest::Leave(_)),
@@ -351,7 +359,7 @@ pinned!(reply: Reply {
     Reply::Entries { .. }, Reply::Entries { entries: vec![entry()], more: true },
         "03 | 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 00 01";
     Reply::Status(_), Reply::Status(status()),
-        "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01 01 02 0a 0b";
+        "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01 01 02 0a 0b 11 0c 0d 0e 0f 10";
     Reply::Buffers(_), Reply::Buffers(buffer_statistics()), "05 | 01 02 03 04 05";
     Reply::Digests(_), Reply::Digests(vec![1, 300]), "06 | 02 01 ac 02";
     Reply::Size(_), Reply::Size(SIZE), "07 | 01 ac 02";
@@ -383,6 +391,7 @@ pinned!(reply: Reply {
     Reply::Servers(_), Reply::Servers(vec![SERVER]), "1a | 01 01";
     Reply::Scrubbed(_), Reply::Scrubbed(scrubbed()),
         "1b | 01 ac 02 01 02 03 04 01 05 06 01 07 08";
+    Reply::LostCopy, Reply::LostCopy, "1c";
 });
 
 pinned!(cooperation: Cooperation {
@@ -709,6 +718,14 @@ fn status() -> ServerStatus {
         behind: vec![ServerId(2)],
         files_behind: 10,
         repaired: 11,
+        refill: RefillStatus {
+            unlisted_disks: 17,
+            files: 12,
+            bytes: 13,
+            filled_bytes: 14,
+            elapsed_ms: 15,
+            lost_files: 16,
+        },
     }
 }
 

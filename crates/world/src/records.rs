@@ -18,11 +18,15 @@ pub enum RecordTable {
     CatalogueCopy,
     /// Marks of files that may differ from their copies: on each node its own.
     Mirrors,
+    /// Files of which disks that took the place of lost ones lack what those had: on each node its
+    /// own.
+    Lacking,
 }
 
 impl RecordTable {
     /// All tables; `table as usize` is the index here.
-    pub const ALL: [Self; 4] = [Self::Catalogue, Self::Sizes, Self::CatalogueCopy, Self::Mirrors];
+    pub const ALL: [Self; 5] =
+        [Self::Catalogue, Self::Sizes, Self::CatalogueCopy, Self::Mirrors, Self::Lacking];
 }
 
 /// Durable records, each a number with some bytes. The bytes are real in every world.

@@ -34,6 +34,11 @@ pub struct ServerConfig {
     pub caches_ends: bool,
     /// True if other servers have copies of the catalogue of this one.
     pub copies_catalogue: bool,
+    /// For each disk that took the place of a lost one, a number that no other disk has had in that
+    /// place, else 0. What it lacks is filled from copies. May be shorter than the list of disks.
+    pub replacements: Vec<u64>,
+    /// Maximum number of bytes that are filled in a second; `None` means no limit.
+    pub refill_rate: Option<u64>,
     /// True if nothing may be changed, because some data of the instance is lost.
     pub read_only: bool,
     /// Processor costs of the server's own work.

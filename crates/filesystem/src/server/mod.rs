@@ -10,6 +10,7 @@
 //! | `liveness.rs` | pings of clients that others wait for |
 //! | `other_servers.rs` | calls of this server to others |
 //! | `mirrors/` | copies of mirrored files: those of its own parts, and those that it has |
+//! | `refill/` | what new data directories lack is filled from copies |
 //! | `leases/` | leases of clients that gather small writes |
 //! | `groups/` | groups of clients: their calls, counters and locks |
 //! | `client_caches/` | caches at clients: copies of lines, cooperation |
@@ -38,6 +39,7 @@ mod leases;
 mod liveness;
 mod mirrors;
 mod other_servers;
+mod refill;
 mod requests;
 mod service;
 mod state;

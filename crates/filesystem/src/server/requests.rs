@@ -213,6 +213,7 @@ impl<W: World> Server<W> {
             behind: self.catalogue().map_or_else(Vec::new, Catalogue::behind),
             files_behind: self.mirrors().files_behind(),
             repaired: self.disks().repaired(),
+            refill: self.lacking().status(),
         };
         Ok(Reply::Status(status).into())
     }

@@ -12,6 +12,7 @@ use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::mirrors::Marks;
+use crate::server::refill::Lacking;
 use crate::server::state::Server;
 use crate::server::transfers::active_transfers::TransferKey;
 use futures_util::FutureExt;
@@ -67,8 +68,10 @@ pub async fn serve_among_others<W: World>(
     }
     let kept_sizes = KeptSizes::load(world.clone(), config.id).await?;
     let marks = Marks::load(world.clone(), config.id).await?;
+    let refill = (config.replacements.clone(), config.refill_rate);
+    let lacking = Lacking::load(world.clone(), config.id, refill).await?;
     let others = is_ready();
-    let server = Server::new(world, config, kept_sizes, catalogue, copy, marks);
+    let server = Server::new(world, config, kept_sizes, catalogue, copy, marks, lacking);
     let addresses = others.iter().map(|other| (other.server, other.address.clone()));
     server.others().learn(addresses);
     let copies = server.catalogue().map(Catalogue::copies);
@@ -78,7 +81,7 @@ pub async fn serve_among_others<W: World>(
     let renewing = async {
         match server.config().read_only {
             true => {}
-            false => server.mirrors().renew().await,
+            false => _ = join(server.mirrors().renew(), server.refill()).await,
         }
     };
     let listening = join3(listen(&server), disconnect_stalled(&server), renewing);
@@ -163,8 +166,13 @@ async fn disconnect_stalled<W: World>(server: &Rc<Server<W>>) {
 
 /// True for a request that other servers make as they end.
 fn is_of_server(request: &Request) -> bool {
-    use CatalogueRequest::{Behind, SetBehind};
-    matches!(request, Request::Object(_) | Request::Catalogue(SetBehind { .. } | Behind))
+    use CatalogueRequest::{Behind, Files, SetBehind};
+    let is_own = |it: &CatalogueRequest| matches!(it, SetBehind { .. } | Behind | Files { .. });
+    match request {
+        Request::Object(_) => true,
+        Request::Catalogue(request) => is_own(request),
+        _ => false,
+    }
 }
 
 impl<W: World> Server<W> {

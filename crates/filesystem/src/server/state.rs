@@ -15,6 +15,7 @@ use crate::server::groups::Groups;
 use crate::server::leases::{Leases, Readers};
 use crate::server::mirrors::{Marks, Mirrors};
 use crate::server::other_servers::OtherServers;
+use crate::server::refill::Lacking;
 use crate::server::stop::Stop;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::memory::TransferMemory;
@@ -36,6 +37,7 @@ pub(crate) struct Server<W: World> {
     disks: Rc<FileDisks<W>>,
     others: Rc<OtherServers<W>>,
     mirrors: Rc<Mirrors<W>>,
+    lacking: Rc<Lacking<W>>,
     catalogue: Option<Rc<Catalogue<W>>>,
     catalogue_copy: Option<CatalogueCopy<W>>,
     clients: Clients<W>,
@@ -60,15 +62,19 @@ impl<W: World> Server<W> {
         catalogue: Option<Catalogue<W>>,
         catalogue_copy: Option<CatalogueCopy<W>>,
         marks: (Marks<W>, Vec<FileRecord>),
+        lacking: Lacking<W>,
     ) -> Rc<Self> {
         let memory = TransferMemory::new(&config, world.disks().len());
         let write_failures = Rc::new(WriteFailures::default());
         let catalogue = catalogue.map(Rc::new);
         let others = Rc::new(OtherServers::new(world.clone(), config.id));
         let (told, known) = (Rc::clone(&others), catalogue.clone());
-        let mirrors = Rc::new(Mirrors::new(world.clone(), config.id, told, known, marks));
+        let lacking = Rc::new(lacking);
+        let refill = (Rc::clone(&lacking), Rc::clone(&write_failures));
+        let mirrors = Rc::new(Mirrors::new(world.clone(), config.id, told, known, marks, refill));
         let (failures, copies) = (Rc::clone(&write_failures), Rc::clone(&mirrors));
-        let disks = Rc::new(FileDisks::new(world.clone(), &config, failures, copies));
+        let lacks = Rc::clone(&lacking);
+        let disks = Rc::new(FileDisks::new(world.clone(), &config, failures, copies, lacks));
         let cache = BlockCache::new(
             world.clone(),
             &config,
@@ -81,6 +87,7 @@ impl<W: World> Server<W> {
             disks,
             others,
             mirrors,
+            lacking,
             write_failures,
             changes: Scope::new(world.clone()),
             collectives: Scope::new(world.clone()),
@@ -136,13 +143,18 @@ impl<W: World> Server<W> {
     }
 
     /// The other servers of the instance.
-    pub(crate) fn others(&self) -> &OtherServers<W> {
+    pub(crate) fn others(&self) -> &Rc<OtherServers<W>> {
         &self.others
     }
 
     /// Copies of the parts of mirrored files that this server holds.
     pub(crate) fn mirrors(&self) -> &Rc<Mirrors<W>> {
         &self.mirrors
+    }
+
+    /// What data directories lack that took the place of lost ones.
+    pub(crate) fn lacking(&self) -> &Lacking<W> {
+        &self.lacking
     }
 
     /// The catalogue, which one server of an instance has.

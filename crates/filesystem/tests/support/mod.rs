@@ -20,7 +20,9 @@ use std::task::{Poll, Waker};
 use units::{ClientId, Duration, FileId, Instant, ServerId, SplitMix64};
 use wire::{FileRecord, Made, ServerStatus};
 use world::payload::{Bytes, Kind};
-use world::{Address, Clock, Disk, Disks, Memory, Network, Payloads, Randomness, Tasks};
+use world::{
+    Address, Clock, Disk, Disks, Memory, Network, Payloads, Randomness, RecordTable, Tasks,
+};
 use world_simulated::models::ideal::IdealSpec;
 use world_simulated::{
     DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, MessageCosts, NetworkKind,
@@ -49,6 +51,8 @@ pub(crate) struct Shape {
     /// Protection of the files that [`create`] makes on several servers. `UNISONO_PROTECTION` sets
     /// it for all tests.
     pub(crate) protection: Protection,
+    /// Maximum number of bytes that each server refills in a second.
+    pub(crate) refill_rate: Option<u64>,
     /// Replacement policies of the servers.
     pub(crate) policies: ReplacementPolicies,
     /// Processor costs of servers and clients.
@@ -75,6 +79,7 @@ impl Default for Shape {
             client_caches: true,
             copies: false,
             protection: environment("UNISONO_PROTECTION").unwrap_or_default(),
+            refill_rate: None,
             policies: ReplacementPolicies::default(),
             costs: Costs::FREE,
             mechanism: fast_disk(),
@@ -259,6 +264,17 @@ pub(crate) fn start_server<P: Kind>(
     shape: &Shape,
     id: u32,
 ) -> TaskHandle {
+    start_replaced(machine, shape, id, 0)
+}
+
+/// Starts the program of server `id`. `replacement` is the number of its disks, which took the place
+/// of others; 0 for its first ones.
+pub(crate) fn start_replaced<P: Kind>(
+    machine: &Rc<Machine<P>>,
+    shape: &Shape,
+    id: u32,
+    replacement: u64,
+) -> TaskHandle {
     let world = machine.world(id);
     let config = ServerConfig {
         id: ServerId(id),
@@ -269,6 +285,8 @@ pub(crate) fn start_server<P: Kind>(
         buffer_bytes: shape.buffer_bytes,
         client_caches: shape.client_caches,
         caches_ends: true,
+        replacements: vec![replacement; shape.disks_per_server as usize],
+        refill_rate: shape.refill_rate,
         read_only: false,
         copies_catalogue: shape.copies,
         costs: shape.costs,
@@ -280,6 +298,19 @@ pub(crate) fn start_server<P: Kind>(
     world.clone().spawn(async move {
         serve_among_others(world, config, || holders, std::future::pending()).await.unwrap();
     })
+}
+
+/// Replaces the disks of server `id`, which is down, by empty ones, and starts it again. The
+/// catalogue of server 0 was made again.
+pub(crate) fn replace_server<P: Kind>(
+    machine: &Rc<Machine<P>>,
+    shape: &Shape,
+    id: u32,
+    replacement: u64,
+) -> TaskHandle {
+    machine.replace_disks(id, &[RecordTable::Catalogue]);
+    machine.restart(id);
+    start_replaced(machine, shape, id, replacement)
 }
 
 /// A random map of a file to servers, some of which may hold nothing; often none.

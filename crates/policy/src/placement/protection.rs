@@ -54,6 +54,18 @@ impl Protection {
             Self::Mirror => Some(ServerId((place.0 + 1) % servers.max(1))),
         }
     }
+
+    /// Place, among the `servers` servers of a file, of that of which the server at `place` has the
+    /// copy: the inverse of [`copy_of`](Self::copy_of).
+    pub fn copied_at(self, place: ServerId, servers: u32) -> Option<ServerId> {
+        match self {
+            Self::None => None,
+            Self::Mirror => {
+                let servers = servers.max(1);
+                Some(ServerId((place.0 % servers + servers - 1) % servers))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Protection {
@@ -102,6 +114,10 @@ mod tests {
                 .map(|place| Protection::Mirror.copy_of(ServerId(place), servers).unwrap().0)
                 .collect();
             assert!((0..servers).all(|place| copies[place as usize] != place), "{copies:?}");
+            for (place, copy) in (0..servers).zip(&copies) {
+                let copied = Protection::Mirror.copied_at(ServerId(*copy), servers);
+                assert_eq!(copied, Some(ServerId(place)));
+            }
             let mut sorted = copies.clone();
             sorted.sort_unstable();
             assert_eq!(sorted, (0..servers).collect::<Vec<_>>(), "each has one copy");

@@ -89,6 +89,8 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         client_caches: scenario.has_client_caches(),
         caches_ends: machine.caches_ends(),
         copies_catalogue: false,
+        replacements: Vec::new(),
+        refill_rate: None,
         read_only: false,
         costs: machine.costs,
         policies: scenario.policies.clone(),

@@ -276,6 +276,14 @@ impl<P: Kind> SimulatedDisk<P> {
         }
     }
 
+    /// Becomes an empty disk.
+    pub(crate) fn replace(&self) {
+        self.0.objects.remove_all();
+        if let Some(faults) = self.0.faults.get() {
+            faults.replace();
+        }
+    }
+
     /// Loses power: each write that no sync covers is complete, absent or torn from now on.
     pub(crate) fn lose_power(&self) {
         self.0.objects.lose_times();

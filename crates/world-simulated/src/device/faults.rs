@@ -104,6 +104,12 @@ impl<P: Kind> DiskFaults<P> {
         *damaged = left;
     }
 
+    /// Forgets all that was written or damaged.
+    pub(super) fn replace(&self) {
+        self.unsynced.borrow_mut().clear();
+        self.damaged.borrow_mut().clear();
+    }
+
     /// Makes each write that no sync covers complete, absent or torn, as the seed decides.
     pub(super) fn lose_power(&self, objects: &Objects<P>) {
         let unsynced = std::mem::take(&mut *self.unsynced.borrow_mut());

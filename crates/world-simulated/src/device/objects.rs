@@ -96,6 +96,12 @@ impl<P: Kind> Objects<P> {
         self.modified.borrow_mut().remove(&file);
     }
 
+    /// Removes all objects.
+    pub(super) fn remove_all(&self) {
+        self.objects.borrow_mut().clear();
+        self.modified.borrow_mut().clear();
+    }
+
     /// Returns the metadata of an object, if it exists.
     pub(super) fn metadata(&self, file: FileId) -> Option<ObjectMetadata> {
         let objects = self.objects.borrow();

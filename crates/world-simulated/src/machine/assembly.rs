@@ -25,7 +25,7 @@ use std::rc::{Rc, Weak};
 use std::task::Waker;
 use units::{Duration, Instant, PeerId, SplitMix64};
 use world::payload::Kind;
-use world::{Incoming, Message};
+use world::{Incoming, Message, RecordTable};
 
 /// A machine that moves data of kind `P`.
 pub struct Machine<P: Kind> {
@@ -133,6 +133,15 @@ impl<P: Kind> Machine<P> {
     /// Restarts `node` with the contents of its disks and records, and without tasks.
     pub fn restart(&self, node: u32) {
         self.alive[node as usize].set(true);
+    }
+
+    /// Replaces all disks of `node`, which is down, by empty ones. Its records are lost too, but for
+    /// those of the tables `kept`.
+    pub fn replace_disks(&self, node: u32, kept: &[RecordTable]) {
+        let node = &self.nodes[node as usize];
+        node.disks.iter().for_each(SimulatedDisk::replace);
+        let lost = RecordTable::ALL.into_iter().filter(|table| !kept.contains(table));
+        lost.for_each(|table| node.records.lose(table));
     }
 
     /// Breaks every connection between two nodes. Both get a departure at once, and messages under

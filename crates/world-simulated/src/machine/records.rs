@@ -89,6 +89,11 @@ impl NodeRecords {
         }
     }
 
+    /// Loses all records of a table.
+    pub(super) fn lose(&self, table: RecordTable) {
+        self.tables.borrow_mut()[table as usize].clear();
+    }
+
     /// Makes changes, all in this instant.
     fn apply(&self, table: RecordTable, changes: Vec<RecordChange>) {
         let records = &mut self.tables.borrow_mut()[table as usize];

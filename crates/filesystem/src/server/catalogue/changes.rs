@@ -54,6 +54,7 @@ impl<W: World> Catalogue<W> {
                 self.set_behind(server, is_behind).await.map(|()| Reply::Done)
             }
             CatalogueRequest::Behind => Ok(Reply::Servers(self.behind())),
+            CatalogueRequest::Files { after } => Ok(self.all_files(after)),
             CatalogueRequest::Copy(_) => {
                 let cause = "a change of a copy came on the way of changes of names".to_owned();
                 Err(Fault::BadRequest { cause })
@@ -295,6 +296,11 @@ impl<W: World> Catalogue<W> {
     }
 
     /// Returns some of the files without a name, by number.
+    pub(crate) fn all_files(&self, after: Option<FileId>) -> Reply {
+        let (entries, more) = self.tree.borrow().files_by_number(after, ENTRIES_PER_ANSWER_MAX);
+        Reply::Entries { entries, more }
+    }
+
     fn nameless(&self, after: Option<FileId>) -> Reply {
         let all = self.nameless.borrow();
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);

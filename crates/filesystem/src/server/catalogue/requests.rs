@@ -28,8 +28,8 @@ impl<W: World> Server<W> {
         call: (PeerId, RequestId),
         request: CatalogueRequest,
     ) -> Result<(), Infallible> {
-        use CatalogueRequest::{List, Nameless};
-        let is_list = matches!(request, List { .. } | Nameless { .. });
+        use CatalogueRequest::{Files, List, Nameless};
+        let is_list = matches!(request, List { .. } | Nameless { .. } | Files { .. });
         let large = is_list.then_some((Source::Memory, LARGE_ANSWER_BYTES));
         if let CatalogueRequest::Copy(change) = request {
             self.clients().note_server(call.0);
@@ -101,6 +101,7 @@ impl<W: World> Server<W> {
             CatalogueRequest::Stat { .. }
             | CatalogueRequest::List { .. }
             | CatalogueRequest::Nameless { .. }
+            | CatalogueRequest::Files { .. }
             | CatalogueRequest::Behind => Ok(None),
             CatalogueRequest::Create { .. }
             | CatalogueRequest::MakeDirectory { .. }

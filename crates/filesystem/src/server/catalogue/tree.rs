@@ -341,6 +341,28 @@ impl Tree {
         self.files.iter().map(|(server, files)| (*server, *files)).collect()
     }
 
+    /// Lists at most `count` files behind `after`, in the order of their numbers, and tells if there
+    /// are more.
+    pub(super) fn files_by_number(
+        &self,
+        after: Option<FileId>,
+        count: usize,
+    ) -> (Vec<Entry>, bool) {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let behind = self.nodes.range((from, Bound::Unbounded));
+        let mut files = behind.filter(|(_, node)| node.is_file()).peekable();
+        let (mut entries, mut text) = (Vec::new(), 0);
+        while entries.len() < count
+            && text < ANSWER_TEXT_MAX
+            && let Some((id, node)) = files.next()
+        {
+            let name = self.path(*id).unwrap_or_default();
+            text += name.len();
+            entries.push(entry(name, *id, node));
+        }
+        (entries, files.peek().is_some())
+    }
+
     /// Takes a node out. The content of a directory stays stored, because the directory is inserted
     /// again.
     pub(super) fn take(&mut self, id: FileId) -> Option<Node> {

@@ -1,13 +1,15 @@
 //! Disks of a server, and what they have of each file.
 //!
 //! Each change of a mirrored file is made at its copy too ([`Mirrors`]). Bytes that this server has
-//! lost, or that are damaged, are read from the copy and repaired.
+//! lost, or that are damaged, are read from the copy and repaired. What a disk lacks that took the
+//! place of a lost one is read from the copy until it is filled ([`Lacking`]).
 
 use crate::server::config::ServerConfig;
 use crate::server::faults::{disk_fault, disk_of, file_fault};
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::mirrors::{MirroredFile, Mirrors, PIECE_BYTES};
+use crate::server::refill::{Lacking, LackingFile};
 use futures_util::future::{Either, join_all, select, try_join_all};
 use policy::{BYTES_MAX, Protection, copy_object};
 use std::cell::Cell;
@@ -16,7 +18,7 @@ use std::rc::Rc;
 use tracing::debug;
 use units::{ByteRange, DiskId, Duration, FileId, ServerId};
 use wire::Fault;
-use world::{Disk, DiskError, Payload, World};
+use world::{Damage, Disk, DiskError, Payload, World};
 
 /// Maximum time that a disk may take to report its space. After it the last report counts.
 const SPACE_TIMEOUT: Duration = Duration::from_ms(1000);
@@ -27,6 +29,7 @@ pub(crate) struct FileDisks<W: World> {
     server: ServerId,
     failures: Rc<WriteFailures>,
     mirrors: Rc<Mirrors<W>>,
+    lacking: Rc<Lacking<W>>,
     /// True if nothing may be changed.
     read_only: bool,
     /// Number of ranges that were repaired.
@@ -41,10 +44,12 @@ impl<W: World> FileDisks<W> {
         config: &ServerConfig,
         failures: Rc<WriteFailures>,
         mirrors: Rc<Mirrors<W>>,
+        lacking: Rc<Lacking<W>>,
     ) -> Self {
         let spaces = world.disks().iter().map(|_| Cell::default()).collect();
         let (server, read_only) = (config.id, config.read_only);
-        Self { world, server, failures, mirrors, read_only, repaired: Cell::new(0), spaces }
+        let repaired = Cell::new(0);
+        Self { world, server, failures, mirrors, lacking, read_only, repaired, spaces }
     }
 
     /// Number of damaged ranges that were repaired from copies since the start.
@@ -52,9 +57,19 @@ impl<W: World> FileDisks<W> {
         self.repaired.get()
     }
 
+    /// What disks lack that took the place of lost ones.
+    pub(super) fn lacking(&self) -> &Lacking<W> {
+        &self.lacking
+    }
+
     /// Copies at other servers.
     pub(super) fn mirrors(&self) -> &Mirrors<W> {
         &self.mirrors
+    }
+
+    /// Number of this server.
+    pub(super) fn server(&self) -> ServerId {
+        self.server
     }
 
     /// True if nothing may be changed.
@@ -82,6 +97,11 @@ impl<W: World> FileDisks<W> {
         offset: u64,
         length: u64,
     ) -> Result<W::Payload, Fault> {
+        self.lacking.until_listed().await;
+        let range = ByteRange::new(offset, offset + length);
+        if let Some(data) = self.read_lacking(file, number, range).await? {
+            return Ok(data);
+        }
         let error = match self.disk(number)?.read(file.file, offset, length).await {
             Ok(data) => return Ok(data),
             Err(error) => error,
@@ -89,7 +109,6 @@ impl<W: World> FileDisks<W> {
         let is_damaged = matches!(error, DiskError::Corrupt { .. });
         let mirrored = if is_damaged { self.mirrored(file) } else { None };
         let Some(mirrored) = mirrored else { return Err(self.fault(file, number, &error)) };
-        let range = ByteRange::new(offset, offset + length);
         match self.read_copy(&mirrored, number, range).await {
             Ok(data) => Ok(data),
             Err(cause) => {
@@ -97,6 +116,47 @@ impl<W: World> FileDisks<W> {
                 Err(self.fault(file, number, &error))
             }
         }
+    }
+
+    /// Reads a range that a disk lacks from the copy; `None` if it lacks nothing there.
+    async fn read_lacking(
+        &self,
+        file: &OpenFile,
+        number: DiskId,
+        range: ByteRange,
+    ) -> Result<Option<W::Payload>, Fault> {
+        if self.lacking.is_empty() {
+            return Ok(None);
+        }
+        self.check_not_lost(file, number, range)?;
+        let mirrored = self.mirrored(file).filter(|it| it.lacks(number, range.end));
+        let Some(mirrored) = mirrored else { return Ok(None) };
+        match self.mirrors.read(&mirrored, number, range).await {
+            Ok(data) => Ok(Some(data)),
+            Err(fault @ Fault::ServerLeft { .. }) => Err(fault),
+            Err(fault) => Err(self.lost(file, number, range, fault.to_string())),
+        }
+    }
+
+    /// Fails if a disk has lost its part of a file for good.
+    fn check_not_lost(
+        &self,
+        file: &OpenFile,
+        number: DiskId,
+        range: ByteRange,
+    ) -> Result<(), Fault> {
+        if self.lacking.is_empty() || !self.lacking.is_lost(file.file, number) {
+            return Ok(());
+        }
+        let cause = "the data directory was lost, and no copy is sure to have all changes";
+        Err(self.lost(file, number, range, cause.to_owned()))
+    }
+
+    /// Returns the fault of a range that a disk has lost.
+    fn lost(&self, file: &OpenFile, number: DiskId, range: ByteRange, cause: String) -> Fault {
+        let (disk, object, damage) = (number.to_string(), file.file, Damage::Lost { cause });
+        let (offset, length) = (range.start, range.length());
+        self.fault(file, number, &DiskError::Corrupt { disk, object, offset, length, damage })
     }
 
     /// Reads a range from the copy of a file, and repairs it here where something may be changed.
@@ -121,6 +181,8 @@ impl<W: World> FileDisks<W> {
         payload: W::Payload,
     ) -> Result<(), Fault> {
         let disk = self.disk(number)?;
+        self.lacking.until_listed().await;
+        self.check_not_lost(file, number, ByteRange::new(offset, offset + payload.length()))?;
         let Some(mirrored) = self.mirrored(file) else {
             let written = disk.write(file.file, offset, payload).await;
             return written.map_err(|error| self.fault(file, number, &error));
@@ -137,7 +199,7 @@ impl<W: World> FileDisks<W> {
             {
                 return Ok(());
             }
-            self.mirrors.note_difference(&mirrored);
+            self.mirrors.note_difference(&mirrored, number);
             return Err(self.fault(file, number, &error));
         }
         copied
@@ -165,8 +227,15 @@ impl<W: World> FileDisks<W> {
     /// data on the disks.
     pub(crate) async fn reach(&self, file: &OpenFile) -> Result<u64, Fault> {
         let Some(place) = file.place_of(self.server) else { return Ok(0) };
+        self.lacking.until_listed().await;
         let mut reached = 0;
         for (number, disk) in self.of(file) {
+            if let Some(mirrored) = self.filling(file, number) {
+                let length = self.mirrors.length(&mirrored, number).await?.unwrap_or(0);
+                let bytes = file.stripe.file_bytes(place, number, length);
+                reached = reached.max(bytes.filter(|bytes| *bytes <= BYTES_MAX).unwrap_or(0));
+                continue;
+            }
             let metadata = disk.metadata(file.file).await;
             let metadata = metadata.map_err(|error| self.fault(file, number, &error))?;
             let length = match metadata {
@@ -186,6 +255,14 @@ impl<W: World> FileDisks<W> {
         Ok(reached)
     }
 
+    /// Returns the state of a file whose part a disk is being filled with.
+    pub(super) fn filling(&self, file: &OpenFile, number: DiskId) -> Option<Rc<MirroredFile>> {
+        match self.lacking.is_empty() {
+            true => None,
+            false => self.mirrored(file).filter(|it| it.is_filling(number)),
+        }
+    }
+
     /// Returns the length of the copy of an object on a disk that is lost.
     async fn length_of_lost(&self, file: &OpenFile, number: DiskId) -> Option<u64> {
         if !self.read_only || file.protection == Protection::None {
@@ -201,14 +278,21 @@ impl<W: World> FileDisks<W> {
     /// after a loss of power would count as written.
     pub(crate) async fn cut(&self, file: &OpenFile, bytes: u64) -> Result<(), Fault> {
         let Some(place) = file.place_of(self.server) else { return Ok(()) };
+        self.lacking.until_listed().await;
         for (number, disk) in self.of(file) {
             let kept = file.stripe.object_bytes(place, number, bytes);
             let cut = async || {
                 disk.truncate(file.file, kept).await?;
                 disk.sync(file.file).await
             };
+            // Where nothing is left, nothing is lost.
+            let has_lost = !self.lacking.is_empty() && self.lacking.is_lost(file.file, number);
+            if has_lost && kept > 0 {
+                self.check_not_lost(file, number, ByteRange::new(0, kept))?;
+            }
             let Some(mirrored) = self.mirrored(file) else {
                 cut().await.map_err(|error| self.fault(file, number, &error))?;
+                self.recover(file, number, has_lost).await?;
                 continue;
             };
             let (mut here, copied) = self.mirrors.cut_both(&mirrored, number, kept).await?;
@@ -221,17 +305,30 @@ impl<W: World> FileDisks<W> {
                 here = cut().await;
             }
             here.map_err(|error| {
-                self.mirrors.note_difference(&mirrored);
+                self.mirrors.note_difference(&mirrored, number);
                 self.fault(file, number, &error)
             })?;
             copied?;
+            self.recover(file, number, has_lost).await?;
         }
         Ok(())
+    }
+
+    /// Notes that a file has nothing on a disk any more, which had lost something.
+    async fn recover(&self, file: &OpenFile, number: DiskId, has_lost: bool) -> Result<(), Fault> {
+        match has_lost {
+            true => {
+                let recovered = |one: &mut LackingFile| one.own.retain(|disk| *disk != number);
+                self.lacking.whole(file.file, recovered).await
+            }
+            false => Ok(()),
+        }
     }
 
     /// Waits until a file is on stable storage, on all of its disks. A disk that fails may have
     /// lost data of any client and may not report it again, so every client gets the fault.
     pub(crate) async fn sync(&self, file: &OpenFile) -> Result<(), Fault> {
+        self.lacking.until_listed().await;
         let mirrored = self.mirrored(file);
         let changes = mirrored.as_ref().and_then(|mirrored| mirrored.ended_changes());
         // On a server without blocks there is only what a cut has already stored.

@@ -35,6 +35,9 @@ impl<W: World> Server<W> {
 impl<W: World> FileDisks<W> {
     /// Scrubs what a disk has of a file, from `offset` on.
     async fn scrub(&self, file: &OpenFile, number: DiskId, offset: u64) -> Result<Scrubbed, Fault> {
+        if let Some(found) = self.scrub_lacking(file, number).await? {
+            return Ok(found);
+        }
         let metadata = self.disk(number)?.metadata(file.file).await;
         let metadata = metadata.map_err(|error| self.fault(file, number, &error))?;
         let length = metadata.map_or(0, |metadata| metadata.length);
@@ -54,6 +57,27 @@ impl<W: World> FileDisks<W> {
             }
         }
         Ok(found)
+    }
+
+    /// Scrubs what a disk lacks that took the place of a lost one; `None` if it lacks nothing.
+    async fn scrub_lacking(
+        &self,
+        file: &OpenFile,
+        number: DiskId,
+    ) -> Result<Option<Scrubbed>, Fault> {
+        self.lacking().until_listed().await;
+        if self.lacking().is_lost(file.file, number) {
+            let place = file.place_of(self.server());
+            let bytes = place.map_or(0, |it| file.stripe.object_bytes(it, number, file.bytes()));
+            // Each block is a range of the file.
+            let blocks = (0..bytes).step_by(file.stripe.block_bytes as usize);
+            let ranges = blocks.map(|start| ByteRange::new(start, bytes));
+            let damaged = ranges.map(|range| file_range(file, self, number, range)).collect();
+            return Ok(Some(Scrubbed { damaged, ..Scrubbed::default() }));
+        }
+        let Some(mirrored) = self.filling(file, number) else { return Ok(None) };
+        let behind = self.mirrors().length(&mirrored, number).await?.unwrap_or(0);
+        Ok(Some(Scrubbed { behind, ..Scrubbed::default() }))
     }
 
     /// True if a range of an object has no damage.

@@ -7,6 +7,7 @@
 use crate::signal::Signal;
 use policy::Protection;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, FileId, ServerId};
 use wire::FileRecord;
@@ -38,6 +39,15 @@ pub(crate) struct MirroredFile {
     /// True after the copy could not be stored: what it has then need not be what it returns.
     is_unstored: Cell<bool>,
     changed: Signal,
+    /// Disks that lack the part of this server, with the first byte of the object that they lack.
+    /// For them the copy is the file.
+    filling: RefCell<BTreeMap<DiskId, u64>>,
+    /// Number of connections to the server with the copy that had ended when filling began, or
+    /// began anew.
+    filling_since: Cell<u64>,
+    /// Number of changes that were stored at the copy, as far as that matters while disks are
+    /// filled.
+    stored_changes: Cell<u64>,
     /// Notified when a copy of any file is behind.
     fell_behind: Rc<Signal>,
 }
@@ -54,6 +64,7 @@ enum Mark {
 pub(crate) struct Changing<'a> {
     file: &'a MirroredFile,
     number: u64,
+    disk: DiskId,
     is_ended: bool,
 }
 
@@ -73,7 +84,7 @@ impl Changing<'_> {
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
         if !self.is_ended {
-            self.file.miss();
+            self.file.differ(self.disk);
         }
         self.file.changing.borrow_mut().retain(|(number, ..)| *number != self.number);
         self.file.changed.notify();
@@ -132,6 +143,9 @@ impl MirroredFile {
             next: Cell::new(0),
             is_unstored: Cell::new(false),
             changed: Signal::default(),
+            filling: RefCell::default(),
+            filling_since: Cell::new(0),
+            stored_changes: Cell::new(0),
             fell_behind: Rc::clone(fell_behind),
         })
     }
@@ -203,7 +217,7 @@ impl MirroredFile {
         let number = self.next.replace(self.next.get() + 1);
         self.changes.update(|changes| changes + 1);
         self.changing.borrow_mut().push((number, disk, range));
-        Changing { file: self, number, is_ended: false }
+        Changing { file: self, number, disk, is_ended: false }
     }
 
     /// Waits until a range of an object does not change, and keeps it so.
@@ -219,6 +233,105 @@ impl MirroredFile {
         };
         self.changed.until(unchanging).await;
         locked
+    }
+
+    /// Notes that what a disk has may differ from the copy. The copy lacks a change then, or has one
+    /// that failed here; where the disk is being filled, it is filled anew.
+    pub(super) fn differ(&self, disk: DiskId) {
+        match self.filling.borrow_mut().get_mut(&disk) {
+            Some(filled) => *filled = 0,
+            None => self.miss(),
+        }
+    }
+
+    /// Notes that disks lack the part of this server. `ended` connections to the server with the
+    /// copy have ended.
+    pub(super) fn begin_filling(&self, disks: impl IntoIterator<Item = DiskId>, ended: u64) {
+        let mut filling = self.filling.borrow_mut();
+        disks.into_iter().for_each(|disk| _ = filling.entry(disk).or_insert(0));
+        self.filling_since.set(ended);
+        drop(filling);
+        if self.is_all_filling() {
+            // There is nothing that the copy could be behind of.
+            self.is_behind.set(false);
+        }
+    }
+
+    /// Disks that are being filled.
+    pub(crate) fn filling(&self) -> Vec<DiskId> {
+        self.filling.borrow().keys().copied().collect()
+    }
+
+    /// True if any disk is being filled.
+    pub(super) fn has_filling(&self) -> bool {
+        !self.filling.borrow().is_empty()
+    }
+
+    /// True if all disks are being filled: nothing here counts.
+    pub(super) fn is_all_filling(&self) -> bool {
+        self.filling.borrow().len() == self.disks as usize
+    }
+
+    /// True if a disk is being filled.
+    pub(crate) fn is_filling(&self, disk: DiskId) -> bool {
+        self.filling.borrow().contains_key(&disk)
+    }
+
+    /// First byte of an object that its disk lacks, or `None` if it lacks nothing.
+    pub(crate) fn filled_to(&self, disk: DiskId) -> Option<u64> {
+        self.filling.borrow().get(&disk).copied().filter(|filled| *filled < u64::MAX)
+    }
+
+    /// True if a disk lacks bytes before `end` of an object.
+    pub(crate) fn lacks(&self, disk: DiskId, end: u64) -> bool {
+        self.filled_to(disk).is_some_and(|filled| filled < end)
+    }
+
+    /// Notes that a disk has what it lacked from `from` to `to`; `u64::MAX` if it lacks nothing.
+    pub(crate) fn filled(&self, disk: DiskId, from: u64, to: u64) {
+        if let Some(filled) = self.filling.borrow_mut().get_mut(&disk)
+            && *filled == from
+        {
+            *filled = to;
+        }
+    }
+
+    /// Fills all anew: the copy may have lost changes.
+    pub(super) fn fill_anew(&self) {
+        self.filling.borrow_mut().values_mut().for_each(|filled| *filled = 0);
+    }
+
+    /// Fills all anew if a further connection to the server with the copy has ended, of which
+    /// `ended` have. Returns true if changes may be lost there that clients count as written.
+    pub(super) fn notice_ended_source(&self, ended: u64) -> bool {
+        if !self.has_filling() || self.filling_since.replace(ended) == ended {
+            return false;
+        }
+        self.fill_anew();
+        self.stored_changes.replace(self.changes.get()) != self.changes.get()
+    }
+
+    /// Notes that the first `changes` changes are stored at the copy.
+    pub(super) fn stored_at_copy(&self, changes: Option<u64>) {
+        if let Some(changes) = changes {
+            self.stored_changes.update(|stored| stored.max(changes));
+        }
+    }
+
+    /// True if all disks that were to be filled have everything.
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filling.borrow().values().all(|filled| *filled == u64::MAX)
+    }
+
+    /// Notes that a file is filled, which is on stable storage. From now on the part counts, and
+    /// not the copy.
+    pub(crate) fn end_filling(&self) {
+        let is_filled = self.is_filled();
+        self.filling.borrow_mut().clear();
+        self.ended.set(self.filling_since.get());
+        if !is_filled {
+            self.miss();
+        }
     }
 
     /// Notes that the copy lacks a change, or has one that failed here.

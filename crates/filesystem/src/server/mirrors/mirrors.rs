@@ -10,7 +10,9 @@
 use super::marks::Marks;
 use super::mirrored_file::{Changing, MirroredFile};
 use crate::server::catalogue::Catalogue;
+use crate::server::files::write_failures::WriteFailures;
 use crate::server::other_servers::OtherServers;
+use crate::server::refill::Lacking;
 use crate::signal::Signal;
 use futures_util::future::{join, try_join_all};
 use futures_util::stream::{self, StreamExt};
@@ -33,7 +35,7 @@ const SYNCS_AT_ONCE: usize = 64;
 pub(crate) const PIECE_BYTES: u64 = 64 * KIB;
 
 /// Server that keeps the catalogue.
-const CATALOGUE: ServerId = ServerId(0);
+pub(crate) const CATALOGUE: ServerId = ServerId(0);
 
 /// Mirrored files with a part at this server.
 pub(crate) struct Mirrors<W: World> {
@@ -42,6 +44,9 @@ pub(crate) struct Mirrors<W: World> {
     others: Rc<OtherServers<W>>,
     catalogue: Option<Rc<Catalogue<W>>>,
     pub(super) marks: Marks<W>,
+    /// What disks lack that took the place of lost ones.
+    pub(super) lacking: Rc<Lacking<W>>,
+    failures: Rc<WriteFailures>,
     files: RefCell<BTreeMap<FileId, Rc<MirroredFile>>>,
     /// Tells whether the catalogue has recorded that copies may be behind, if that is known.
     is_recorded: Cell<Option<bool>>,
@@ -89,17 +94,24 @@ impl<W: World> Mirrors<W> {
         others: Rc<OtherServers<W>>,
         catalogue: Option<Rc<Catalogue<W>>>,
         (marks, marked): (Marks<W>, Vec<FileRecord>),
+        (lacking, failures): (Rc<Lacking<W>>, Rc<WriteFailures>),
     ) -> Self {
         let fell_behind = Rc::new(Signal::default());
         let must_clear = Cell::new(!marked.is_empty());
         let marked =
             marked.iter().filter_map(|record| MirroredFile::marked(record, own, &fell_behind));
+        let marked = marked.inspect(|file| match lacking.to_fill(file.file) {
+            none if none.is_empty() => {}
+            disks => file.begin_filling(disks, 0),
+        });
         let files = marked.map(|file| (file.file, Rc::new(file))).collect();
         Self {
             own,
             others,
             catalogue,
             marks,
+            lacking,
+            failures,
             files: RefCell::new(files),
             is_recorded: Cell::new(None),
             is_recording: Cell::new(false),
@@ -123,9 +135,24 @@ impl<W: World> Mirrors<W> {
         let known = self.files.borrow().get(&file).cloned();
         known.or_else(|| {
             let mirrored = Rc::new(MirroredFile::of(&record(), self.own, &self.fell_behind)?);
+            self.begin_filling_of(&mirrored);
             self.files.borrow_mut().insert(file, Rc::clone(&mirrored));
             Some(mirrored)
         })
+    }
+
+    /// Notes which disks lack parts of the files that are known, when all that is lacking is known.
+    pub(crate) fn begin_filling(&self) {
+        for file in self.files.borrow().values() {
+            self.begin_filling_of(file);
+        }
+    }
+
+    fn begin_filling_of(&self, file: &MirroredFile) {
+        let disks = self.lacking.to_fill(file.file);
+        if !disks.is_empty() {
+            file.begin_filling(disks, self.others.ended(file.copy_at));
+        }
     }
 
     /// Number of this server.
@@ -147,6 +174,7 @@ impl<W: World> Mirrors<W> {
     pub(crate) fn forget(&self, file: FileId) {
         self.files.borrow_mut().remove(&file);
         self.marks.unmark(file);
+        self.lacking.forget(file);
     }
 
     /// Forgets the state of a file that no client has open, if it is as its copy.
@@ -224,16 +252,30 @@ impl<W: World> Mirrors<W> {
         range: ByteRange,
     ) -> Result<Changing<'a>, Fault> {
         let changing = file.begin_change(disk, range).await;
-        if let Some(marking) = file.begin_mark().await {
-            let ended = self.others.ended(file.copy_at);
-            if let Err(fault) = self.marks.mark(&file.record).await {
-                // Nothing has changed.
-                changing.end();
-                return Err(fault);
-            }
-            marking.stored(ended);
+        if let Err(fault) = self.mark(file).await {
+            // Nothing has changed.
+            changing.end();
+            return Err(fault);
         }
         Ok(changing)
+    }
+
+    /// Marks a file, if it is not marked.
+    async fn mark(&self, file: &MirroredFile) -> Result<(), Fault> {
+        if let Some(marking) = file.begin_mark().await {
+            let ended = self.others.ended(file.copy_at);
+            self.marks.mark(&file.record).await?;
+            marking.stored(ended);
+        }
+        Ok(())
+    }
+
+    /// Records that the copy of a file was lost, or may differ: it is compared, and written anew
+    /// where it does.
+    pub(crate) async fn lose_copy(&self, file: &MirroredFile) -> Result<(), Fault> {
+        self.mark(file).await?;
+        file.miss();
+        Ok(())
     }
 
     /// Writes to the copy of a file what is being written here.
@@ -244,8 +286,9 @@ impl<W: World> Mirrors<W> {
         offset: u64,
         payload: W::Payload,
     ) -> Result<(), Fault> {
-        if file.is_behind() && !self.others.is_connected(file.copy_at) {
-            self.note_difference(file);
+        let is_needed = file.is_filling(disk);
+        if !is_needed && file.is_behind() && !self.others.is_connected(file.copy_at) {
+            self.note_difference(file, disk);
             return Ok(());
         }
         let pieces = pieces_of(ByteRange::new(offset, offset + payload.length()));
@@ -254,18 +297,18 @@ impl<W: World> Mirrors<W> {
             let _in_flight = self.take_in_flight(bytes).await;
             let body = payload.slice(piece.start - offset, bytes);
             let write = ObjectRequest::Write { file: file.file, disk, offset: piece.start };
-            self.others.call(file.copy_at, write, Some(body)).await
+            self.call(file, write, Some(body)).await
         });
         let written = try_join_all(writes).await.map(|_| ());
-        self.unless_behind(file, written)
+        self.unless_behind((file, disk), written)
     }
 
     /// Frees, of the copy, what is beyond the first `length` bytes of an object, which is being cut
     /// here.
     async fn cut(&self, file: &MirroredFile, disk: DiskId, length: u64) -> Result<(), Fault> {
         let cut = ObjectRequest::Truncate { file: file.file, disk, length };
-        let cut = self.others.call(file.copy_at, cut, None).await.map(|_| ());
-        self.unless_behind(file, cut)
+        let cut = self.call(file, cut, None).await.map(|_| ());
+        self.unless_behind((file, disk), cut)
     }
 
     /// Waits until the copy of a file is on stable storage, as the file is here. Then the mark goes
@@ -278,14 +321,27 @@ impl<W: World> Mirrors<W> {
         if !file.is_marked() {
             return Ok(());
         }
-        self.notice_ended_connection(file);
+        if let Some(fault) = self.notice_ended_connection(file) {
+            return Err(fault);
+        }
+        if file.has_filling() {
+            if let Err(fault) = self.store_source(file, changes).await {
+                // It may have lost changes of any client, and is all that there is.
+                self.failures.record(file.file, fault.clone());
+                file.fill_anew();
+                return Err(fault);
+            }
+            if let Some(fault) = self.notice_ended_connection(file) {
+                return Err(fault);
+            }
+        }
         if file.is_behind() {
             // What is stored here counts as stored, and may not be in the copy.
             return self.record(true).await;
         }
         let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
-        let synced = self.others.call(file.copy_at, sync, None).await.map(|_| ());
-        self.unless_behind(file, synced)?;
+        let synced = self.call(file, sync, None).await.map(|_| ());
+        self.unless_behind((file, DiskId(0)), synced)?;
         if file.is_behind() {
             return self.record(true).await;
         }
@@ -295,8 +351,21 @@ impl<W: World> Mirrors<W> {
         Ok(())
     }
 
+    /// Waits until the copy of a file, which disks here are filled from, is on stable storage with the
+    /// first `changes` changes.
+    pub(crate) async fn store_source(
+        &self,
+        file: &MirroredFile,
+        changes: Option<u64>,
+    ) -> Result<(), Fault> {
+        let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
+        self.ask(file, sync, None).await?;
+        file.stored_at_copy(changes);
+        Ok(())
+    }
+
     /// Takes the mark of a file away if nothing has changed since `changes` changes.
-    pub(super) fn unmark(&self, file: &MirroredFile, changes: u64) {
+    pub(crate) fn unmark(&self, file: &MirroredFile, changes: u64) {
         if file.take_mark(changes) {
             self.marks.unmark(file.file);
         }
@@ -309,13 +378,22 @@ impl<W: World> Mirrors<W> {
 
     /// Handles the outcome of a change of the copy. A server without room fails the change. Another
     /// one that did not make it leaves the copy behind.
-    fn unless_behind(&self, file: &MirroredFile, outcome: Result<(), Fault>) -> Result<(), Fault> {
+    fn unless_behind(
+        &self,
+        (file, disk): (&MirroredFile, DiskId),
+        outcome: Result<(), Fault>,
+    ) -> Result<(), Fault> {
         match outcome {
             Ok(()) => Ok(()),
             // The file is being removed.
             Err(Fault::NoSuchFile { .. }) => Ok(()),
             Err(fault @ (Fault::NoSpace { .. } | Fault::ReadOnly)) => {
-                self.note_difference(file);
+                self.note_difference(file, disk);
+                Err(fault)
+            }
+            Err(fault) if file.is_filling(disk) => {
+                self.notice_ended_connections();
+                self.note_difference(file, disk);
                 Err(fault)
             }
             Err(fault) => {
@@ -324,7 +402,7 @@ impl<W: World> Mirrors<W> {
                     let (server, name) = (file.copy_at.0, file.record.name.as_str());
                     warn!(server, file = name, %fault, "the copy of a mirrored file is behind");
                 }
-                self.note_difference(file);
+                self.note_difference(file, disk);
                 Ok(())
             }
         }
@@ -334,19 +412,30 @@ impl<W: World> Mirrors<W> {
     /// their server has ended.
     pub(crate) fn notice_ended_connections(&self) {
         let files: Vec<_> = self.files.borrow().values().cloned().collect();
-        files.iter().for_each(|file| self.notice_ended_connection(file));
+        files.iter().for_each(|file| _ = self.notice_ended_connection(file));
     }
 
-    pub(super) fn notice_ended_connection(&self, file: &MirroredFile) {
-        let is_connected = file.is_connected_since(self.others.ended(file.copy_at));
-        if file.is_marked() && !file.is_behind() && !is_connected {
-            self.note_difference(file);
+    /// As [`notice_ended_connections`](Self::notice_ended_connections), for one file. Returns the
+    /// fault of changes that may be lost, which clients count as written: where this server is
+    /// filled from the copy, nobody else has them.
+    pub(super) fn notice_ended_connection(&self, file: &MirroredFile) -> Option<Fault> {
+        let ended = self.others.ended(file.copy_at);
+        let may_lack = file.is_marked() && !file.is_behind() && !file.is_connected_since(ended);
+        if may_lack && !file.is_all_filling() {
+            file.miss();
         }
+        if !file.notice_ended_source(ended) {
+            return None;
+        }
+        let cause = "it may have lost the only copy of what was written".to_owned();
+        let fault = Fault::ServerLeft { server: file.copy_at, cause };
+        self.failures.record(file.file, fault.clone());
+        Some(fault)
     }
 
-    /// Notes that the copy of a file lacks a change, or has one that failed here.
-    pub(crate) fn note_difference(&self, file: &MirroredFile) {
-        file.miss();
+    /// Notes that the copy of what a disk has of a file lacks a change, or has one that failed here.
+    pub(crate) fn note_difference(&self, file: &MirroredFile, disk: DiskId) {
+        file.differ(disk);
     }
 
     /// Does work to its end, also when whoever waits for it is given up.
@@ -405,19 +494,24 @@ impl<W: World> Mirrors<W> {
         disk: DiskId,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        self.check_current(file).await?;
+        let is_current = async || match file.is_filling(disk) {
+            // For such a disk the copy is the file.
+            true => Ok(()),
+            false => self.check_current(file).await,
+        };
+        is_current().await?;
         let pieces = pieces_of(range).map(async |piece| {
             let (offset, length) = (piece.start, piece.length());
             let _in_flight = self.take_in_flight(length).await;
             let read = ObjectRequest::Read { file: file.file, disk, offset, length };
-            let (_, body) = self.others.call(file.copy_at, read, None).await?;
+            let (_, body) = self.call(file, read, None).await?;
             let none = || Fault::BadRequest { cause: "a copy was answered without bytes".into() };
             let body = body.filter(|body| body.length() == length).ok_or_else(none)?;
             Ok::<_, Fault>((piece, body))
         });
         let pieces = try_join_all(pieces).await?;
         // While it was read, a connection may have ended, and its server lost what was not stored.
-        self.check_current(file).await?;
+        is_current().await?;
         let memory = self.world.memory(range.length());
         for (piece, body) in pieces {
             memory.scatter(&[Run::contiguous(piece.start - range.start, piece.length())], &body);
@@ -454,7 +548,7 @@ impl<W: World> Mirrors<W> {
     ) -> Result<(), Fault> {
         let number = file.file;
         let write = ObjectRequest::Write { file: number, disk, offset };
-        match self.ask(file, write, Some(own.clone())).await {
+        match self.ask(file, write.clone(), Some(own.clone())).await {
             Err(Fault::DiskFailed { .. }) if is_last => {
                 let cut = ObjectRequest::Truncate { file: number, disk, length: offset };
                 self.ask(file, cut, None).await?;
@@ -485,13 +579,14 @@ impl<W: World> Mirrors<W> {
         disk: DiskId,
     ) -> Result<Option<u64>, Fault> {
         let length = ObjectRequest::Length { file: file.file, disk };
-        match self.others.call(file.copy_at, length, None).await? {
+        match self.call(file, length, None).await? {
             (Reply::Length { bytes }, _) => Ok(bytes),
             (other, _) => Err(unexpected(&other)),
         }
     }
 
-    pub(super) async fn are_recorded_behind(&self) -> Result<bool, Fault> {
+    /// True if the catalogue has recorded that copies of this server's parts may be behind.
+    pub(crate) async fn are_recorded_behind(&self) -> Result<bool, Fault> {
         if let Some(is_recorded) = self.is_recorded.get() {
             return Ok(is_recorded);
         }
@@ -504,9 +599,18 @@ impl<W: World> Mirrors<W> {
         }
     }
 
-    /// Connects to the server with the copy of a file.
-    pub(super) async fn reach(&self, file: &MirroredFile) -> Result<(), Fault> {
-        self.others.reach(file.copy_at).await
+    /// Calls the server with the copy of a file; returns the body of the reply too.
+    async fn call(
+        &self,
+        file: &MirroredFile,
+        request: ObjectRequest,
+        body: Option<W::Payload>,
+    ) -> Result<(Reply, Option<W::Payload>), Fault> {
+        if file.has_filling() {
+            // The copy is all that there is: its server may be there again.
+            self.others.reach_again(file.copy_at).await?;
+        }
+        self.others.call(file.copy_at, request, body).await
     }
 
     /// Calls the server with the copy of a file.
@@ -517,7 +621,7 @@ impl<W: World> Mirrors<W> {
         body: Option<W::Payload>,
     ) -> Result<Reply, Fault> {
         let _in_flight = self.take_in_flight(body.as_ref().map_or(0, Payload::length)).await;
-        self.others.call(file.copy_at, request, body).await.map(|(reply, _)| reply)
+        self.call(file, request, body).await.map(|(reply, _)| reply)
     }
 
     /// Waits until so many bytes may be on the way to copies. One piece always may.
@@ -562,6 +666,6 @@ pub(super) fn pieces_of(range: ByteRange) -> impl Iterator<Item = ByteRange> {
     starts.map(move |start| ByteRange::new(start, range.end.min(start + LINE_BYTES_MAX)))
 }
 
-pub(super) fn unexpected(reply: &Reply) -> Fault {
+pub(crate) fn unexpected(reply: &Reply) -> Fault {
     Fault::BadRequest { cause: format!("another server answered {reply:?}") }
 }

@@ -25,4 +25,4 @@ mod repair;
 
 pub(crate) use marks::Marks;
 pub(crate) use mirrored_file::MirroredFile;
-pub(crate) use mirrors::{Mirrors, PIECE_BYTES};
+pub(crate) use mirrors::{CATALOGUE, Mirrors, PIECE_BYTES, unexpected};

@@ -11,7 +11,7 @@ use futures_util::future::try_join_all;
 use policy::copy_object;
 use std::convert::Infallible;
 use std::rc::Rc;
-use units::{DiskId, PeerId};
+use units::{DiskId, FileId, PeerId};
 use wire::{Fault, LINE_BYTES_MAX, ObjectRequest, Reply, RequestId};
 use world::{Disk, DiskError, Payload, World};
 
@@ -23,8 +23,8 @@ impl<W: World> Server<W> {
         request: ObjectRequest,
         body: Option<W::Payload>,
     ) -> Result<(), Infallible> {
-        use ObjectRequest::{Sync, Truncate, Write};
-        if matches!(request, Sync { .. } | Truncate { .. } | Write { .. }) {
+        use ObjectRequest::{Renewing, Sync, Truncate, Write};
+        if matches!(request, Renewing { .. } | Sync { .. } | Truncate { .. } | Write { .. }) {
             self.clients().note_change_of_copy(self.world().now());
         }
         self.answer(call, None, rare(self.serve_object(call.0, request, body))).await
@@ -48,29 +48,55 @@ impl<W: World> Server<W> {
             return Err(bad("a server must say hello before it uses copies"));
         }
         let failed = |error| disk_fault(self.config().id, &error);
+        self.lacking().until_listed().await;
         match request {
             ObjectRequest::Hello { .. } => Ok(Reply::Done.into()),
+            ObjectRequest::Renewing { file } => Ok(match self.lacking().renews(file, from) {
+                true => Reply::LostCopy.into(),
+                false => Reply::Done.into(),
+            }),
+            ObjectRequest::Renewed { file } => {
+                if self.lacking().check_copy(file, from, false)? {
+                    self.lacking().whole(file, |left| left.copy.clear()).await?;
+                }
+                Ok(Reply::Done.into())
+            }
+            ObjectRequest::LostCopy { record } => {
+                self.check_not_read_only()?;
+                self.check_record(&record)?;
+                self.check_not_dropped(record.file)?;
+                let mirrored = self.mirrors().of(record.file, || *record);
+                let mirrored = mirrored.ok_or_else(|| bad("no part of that file is here"))?;
+                self.mirrors().lose_copy(&mirrored).await?;
+                Ok(Reply::Done.into())
+            }
             ObjectRequest::Write { file, disk, offset } => {
                 self.check_not_read_only()?;
-                if self.files().is_dropped(file) {
-                    return Err(Fault::NoSuchFile { name: file.to_string() });
-                }
+                self.check_not_dropped(file)?;
+                let is_lost = self.lacking().check_copy(file, from, false)?;
                 let fits = |body: &W::Payload| body.length() <= LINE_BYTES_MAX;
                 let body =
                     body.filter(fits).ok_or_else(|| bad("a write of a copy has no bytes"))?;
+                let bytes = body.length();
                 let written = self.disk(disk)?.write(copy_object(file), offset, body).await;
                 written.map_err(failed)?;
+                if is_lost {
+                    self.lacking().filled(bytes).await;
+                }
                 Ok(Reply::Done.into())
             }
             ObjectRequest::Read { file, disk, offset, length } => {
+                self.lacking().check_copy(file, from, true)?;
                 let data = self.read_copy(file, disk, (offset, length)).await?;
                 Ok(Answer { reply: Reply::Done, data: Some((data, None)), permit: None })
             }
             ObjectRequest::Digest { file, disk, offset, length } => {
+                self.lacking().check_copy(file, from, false)?;
                 let data = self.read_copy(file, disk, (offset, length)).await?;
                 Ok(Reply::Digests(vec![data.digest()]).into())
             }
             ObjectRequest::Sync { file, disks } => {
+                self.lacking().check_copy(file, from, false)?;
                 let disks = (0..disks.min(self.world().disks().len() as u32)).map(DiskId);
                 let synced = disks.map(async |disk| {
                     self.disk(disk)?.sync(copy_object(file)).await.map_err(failed)
@@ -80,6 +106,7 @@ impl<W: World> Server<W> {
             }
             ObjectRequest::Truncate { file, disk, length } => {
                 self.check_not_read_only()?;
+                self.lacking().check_copy(file, from, false)?;
                 let (disk, object) = (self.disk(disk)?, copy_object(file));
                 match disk.truncate(object, length).await {
                     // What is missing cannot be cut.
@@ -92,6 +119,7 @@ impl<W: World> Server<W> {
                 Ok(Reply::Done.into())
             }
             ObjectRequest::Length { file, disk } => {
+                self.lacking().check_copy(file, from, false)?;
                 let metadata = self.disk(disk)?.metadata(copy_object(file)).await;
                 let bytes = metadata.map_err(failed)?.map(|metadata| metadata.length);
                 Ok(Reply::Length { bytes }.into())
@@ -101,7 +129,7 @@ impl<W: World> Server<W> {
 
     async fn read_copy(
         &self,
-        file: units::FileId,
+        file: FileId,
         disk: DiskId,
         (offset, length): (u64, u64),
     ) -> Result<W::Payload, Fault> {
@@ -111,6 +139,13 @@ impl<W: World> Server<W> {
         }
         let read = self.disk(disk)?.read(copy_object(file), offset, length).await;
         read.map_err(|error| disk_fault(self.config().id, &error))
+    }
+
+    fn check_not_dropped(&self, file: FileId) -> Result<(), Fault> {
+        match self.files().is_dropped(file) {
+            true => Err(Fault::NoSuchFile { name: file.to_string() }),
+            false => Ok(()),
+        }
     }
 
     fn disk(&self, disk: DiskId) -> Result<&W::Disk, Fault> {

@@ -10,7 +10,7 @@ use super::mirrors::{Mirrors, PIECE_BYTES, pieces_of};
 use crate::server::faults::{disk_fault, disk_of};
 use tracing::{debug, warn};
 use units::{ByteRange, DiskId, Duration};
-use wire::{Fault, ObjectRequest};
+use wire::{Fault, ObjectRequest, Reply};
 use world::{Disk, DiskError, World};
 
 /// Pause before copies that could not be renewed are tried again.
@@ -19,6 +19,8 @@ const RETRY_PAUSE: Duration = Duration::from_ms(1_000);
 impl<W: World> Mirrors<W> {
     /// Renews copies whenever some are behind.
     pub(crate) async fn renew(&self) {
+        // What is filled here from its copy is no source of it.
+        self.lacking.until_listed().await;
         loop {
             let has_work = || (self.files_behind() > 0 || self.must_clear.get()).then_some(());
             self.fell_behind.until(has_work).await;
@@ -26,12 +28,13 @@ impl<W: World> Mirrors<W> {
                 // A sync waits for it anyway.
                 let _ = self.record(true).await;
             }
-            let mut renewed = Vec::new();
+            let (mut renewed, mut has_failed) = (Vec::new(), false);
             for file in self.behind() {
                 match self.renew_file(&file).await {
                     Ok(changes) => renewed.push((file, changes)),
                     Err(cause) => {
                         debug!(file = file.file.0, cause, "a copy could not be renewed");
+                        has_failed = true;
                     }
                 }
             }
@@ -45,9 +48,12 @@ impl<W: World> Mirrors<W> {
                     }
                 }
                 // Until it is told, no copy is read in place of what is lost here.
-                Err(fault) => warn!(%fault, "the catalogue cannot be told of equal copies"),
+                Err(fault) => {
+                    warn!(%fault, "the catalogue cannot be told of equal copies");
+                    has_failed = true;
+                }
             }
-            if has_work().is_some() {
+            if has_failed {
                 self.world.sleep(RETRY_PAUSE).await;
             }
         }
@@ -57,8 +63,18 @@ impl<W: World> Mirrors<W> {
     /// was active.
     async fn renew_file(&self, file: &MirroredFile) -> Result<Option<u64>, String> {
         let told = |fault: Fault| fault.to_string();
+        if file.has_filling() {
+            return Err("it is the source of what is filled here".to_owned());
+        }
         // While it cannot be reached, no range is locked.
-        self.reach(file).await.map_err(told)?;
+        let renewing = ObjectRequest::Renewing { file: file.file };
+        let was_lost = match self.ask(file, renewing, None).await.map_err(told)? {
+            Reply::LostCopy if file.missed() == 0 => {
+                file.miss();
+                true
+            }
+            reply => reply == Reply::LostCopy,
+        };
         let (missed, ended) = (file.missed(), self.ended(file));
         for disk in (0..file.disks).map(DiskId) {
             match self.renew_object(file, disk).await {
@@ -84,6 +100,10 @@ impl<W: World> Mirrors<W> {
         synced.map_err(told)?;
         if self.ended(file) != ended {
             return Err("its server was not connected all the time".to_owned());
+        }
+        if was_lost {
+            let renewed = ObjectRequest::Renewed { file: file.file };
+            self.ask(file, renewed, None).await.map_err(told)?;
         }
         match file.caught_up(missed, ended) {
             false => Err("it has missed further changes".to_owned()),

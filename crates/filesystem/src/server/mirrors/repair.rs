@@ -15,7 +15,8 @@ use world::{Disk, Payload, World};
 impl<W: World> Mirrors<W> {
     /// Refuses a copy that may lack changes.
     pub(crate) async fn check_current(&self, file: &MirroredFile) -> Result<(), Fault> {
-        self.notice_ended_connection(file);
+        // Whoever writes or syncs the file gets its fault.
+        let _ = self.notice_ended_connection(file);
         let lacks_changes = file.is_behind() && file.missed() > 0;
         // Where all marks are lost too, it is not known which copies are behind.
         let may_be_recorded = file.is_behind() || self.marks.are_none();
