@@ -1,5 +1,6 @@
 //! Proves, for any combination of crashes, torn and lost writes, slow and failing disks, lost and
-//! cut connections, stopped servers, killed and stopped clients:
+//! cut connections, stopped servers, killed and stopped clients, and of disks of mirrored files that
+//! are lost and replaced by empty ones:
 //! - Every operation soon ends, by success or by a fault that names the cause.
 //! - Data that a sync has acknowledged is there after any crash, byte for byte.
 //! - No read returns a value that was never written there.
@@ -18,6 +19,7 @@ mod plan;
 mod team;
 
 use crate::support;
+use futures_util::FutureExt;
 use model::{GRACE, Model};
 use plan::SILENT_MAX;
 use policy::Protection;
@@ -25,11 +27,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use support::{
-    Cluster, Numbers, Shape, Start, create_alone, fast_disk, for_each_seed, start_server,
+    Cluster, Numbers, Shape, Start, create_alone, fast_disk, for_each_seed, replace_server,
+    start_replaced,
 };
 use team::{Member, Team, TestClient};
 use units::{Duration, Instant};
 use wire::{Fault, FileRecord};
+use world::{RecordTable, Records};
 use world_simulated::models::ssd::SsdSpec;
 use world_simulated::{DiskKind, Disruption, FaultPlan, TaskHandle};
 
@@ -43,7 +47,7 @@ const RENEWAL_MAX: Duration = Duration::from_ms(5_000);
 const ROUNDS: u64 = 14;
 
 /// Events that must occur in a worthwhile hunt.
-const WANTED: [&str; 19] = [
+const WANTED: [&str; 20] = [
     "crash of a client",
     "crash of a server",
     "cut",
@@ -56,6 +60,7 @@ const WANTED: [&str; 19] = [
     "gathered write",
     "lost connection",
     "read of a kept page",
+    "replaced disk",
     "restart",
     "slow disk",
     "stop of a client",
@@ -82,6 +87,8 @@ pub(crate) struct Run {
     /// Time of the last event by which a client may lose its connections.
     troubled: Cell<Instant>,
     servers: RefCell<Vec<TaskHandle>>,
+    /// Servers whose disks were replaced, with the number of the new ones.
+    replaced: RefCell<BTreeMap<u32, u64>>,
     /// Number of occurrences of each kind of event.
     pub(crate) counts: RefCell<BTreeMap<&'static str, u64>>,
 }
@@ -140,6 +147,32 @@ impl Run {
         assert!(is_just, "{what}: not a fault of anyone in {blamed:?}: {fault}");
     }
 
+    /// Servers with disks that are not filled again.
+    fn refilling(&self, cluster: &Cluster) -> Vec<u32> {
+        let is_whole = |(server, number): &(&u32, &u64)| {
+            let numbers = vec![**number; self.shape.disks_per_server as usize];
+            let listed = vec![(0, wire::encode_record(&numbers))];
+            records(cluster, **server, RecordTable::Lacking) == listed
+        };
+        let replaced = self.replaced.borrow();
+        replaced.iter().filter(|one| !is_whole(one)).map(|(server, _)| *server).collect()
+    }
+
+    /// True if the disks of a server, which is down, are to be lost now, and everything that a sync
+    /// has acknowledged is elsewhere.
+    fn may_lose(&self, cluster: &Cluster, node: u32) -> bool {
+        let is_wanted = (self.seed ^ cluster.engine.now().as_ns()) % 3 == 0;
+        let behind = (1 << 63) + u64::from(node);
+        let is_behind = || {
+            let catalogue = records(cluster, 0, RecordTable::Catalogue);
+            catalogue.iter().any(|(key, _)| *key == behind)
+        };
+        self.shape.protection == Protection::Mirror
+            && is_wanted
+            && !is_behind()
+            && self.refilling(cluster).iter().all(|server| *server == node)
+    }
+
     /// Notes an event of the machine.
     fn happened(self: &Rc<Self>, cluster: &Cluster, what: Disruption) {
         let now = cluster.engine.now();
@@ -165,6 +198,8 @@ impl Run {
                 blamed.left.insert(node);
                 if node < self.shape.servers {
                     model.crashed(node, now);
+                    // It may have been all that others are filled from.
+                    self.refilling(cluster).into_iter().for_each(|it| model.crashed(it, now));
                 } else {
                     let client = node - self.shape.servers;
                     self.teams.iter().for_each(|team| team.borrow_mut().lose(client));
@@ -172,12 +207,25 @@ impl Run {
                 }
             }
             Disruption::Restart { node } => {
-                let server = start_server(&cluster.machine, &self.shape, node);
+                let server = match self.may_lose(cluster, node) {
+                    true => {
+                        self.count("replaced disk");
+                        let number = now.as_ns().max(1);
+                        self.log(now, || format!("the disks of server {node} are replaced"));
+                        self.replaced.borrow_mut().insert(node, number);
+                        replace_server(&cluster.machine, &self.shape, node, number)
+                    }
+                    false => {
+                        let number = self.replaced.borrow().get(&node).copied().unwrap_or(0);
+                        start_replaced(&cluster.machine, &self.shape, node, number)
+                    }
+                };
                 self.servers.borrow_mut().push(server);
             }
             Disruption::DiskFails { node, fails, .. } => {
                 blamed.failed.insert(node);
                 model.failing(node, fails, now);
+                self.refilling(cluster).into_iter().for_each(|it| model.crashed(it, now));
             }
             Disruption::Disconnect { nodes: (one, other) } => {
                 blamed.left.extend([one, other]);
@@ -200,6 +248,12 @@ impl Run {
             }
         }
     }
+}
+
+/// The records of a server.
+fn records(cluster: &Cluster, server: u32, table: RecordTable) -> Vec<(u64, Vec<u8>)> {
+    let records = cluster.machine.world(server).records(table).now_or_never();
+    records.expect("reading takes no time").expect("they can be read")
 }
 
 fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
@@ -273,6 +327,7 @@ fn hunt(seed: u64) -> BTreeMap<&'static str, u64> {
         silent_until: Cell::new(Instant::START),
         troubled: Cell::new(Instant::START),
         servers: RefCell::default(),
+        replaced: RefCell::default(),
         counts: RefCell::default(),
     });
     let (told, watched) = (Rc::clone(&run), Rc::downgrade(&cluster));

@@ -1,7 +1,7 @@
 //! Requests of a server for copies that another server has of its part of mirrored files, or it has
 //! of the other one's.
 
-use crate::FileRecord;
+use crate::{FileRecord, FileSize};
 use serde::{Deserialize, Serialize};
 use units::{DiskId, FileId, ServerId};
 
@@ -86,5 +86,18 @@ pub enum ObjectRequest {
     LostCopy {
         /// Record of the file.
         record: Box<FileRecord>,
+    },
+    /// Keeps, with a copy, a size that the sender keeps of the file: no data shows it.
+    KeepSize {
+        /// Number of the file.
+        file: FileId,
+        /// Size that it has, or had and may have exceeded since.
+        size: FileSize,
+    },
+    /// Asks for the size that is kept with a copy, or the least one. The reply is
+    /// [`Reply::Size`](crate::Reply::Size).
+    KeptSize {
+        /// Number of the file.
+        file: FileId,
     },
 }

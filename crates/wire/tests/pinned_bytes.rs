@@ -218,6 +218,10 @@ pinned!(request: Request {
         ObjectRequest::Renewed { file: FILE }.into(), "03 | 08 09";
     Request::Object(ObjectRequest::LostCopy { .. }),
         ObjectRequest::LostCopy { record: Box::new(record()) }.into(), "03 | 09";
+    Request::Object(ObjectRequest::KeepSize { .. }),
+        ObjectRequest::KeepSize { file: FILE, size: SIZE }.into(), "03 | 0a 09 01 ac 02";
+    Request::Object(ObjectRequest::KeptSize { .. }),
+        ObjectRequest::KeptSize { file: FILE }.into(), "03 | 0b 09";
     Request::Block(BlockRequest::Pull(_)),
         BlockRequest::Pull(pull()).into(), "10 | 09 01 02 03 05 04";
     Request::Block(BlockRequest::Page { .. }),

@@ -33,7 +33,7 @@ pub(crate) struct Server<W: World> {
     cache: BlockCache<W>,
     write_failures: Rc<WriteFailures>,
     files: OpenFiles,
-    kept_sizes: KeptSizes<W>,
+    kept_sizes: Rc<KeptSizes<W>>,
     disks: Rc<FileDisks<W>>,
     others: Rc<OtherServers<W>>,
     mirrors: Rc<Mirrors<W>>,
@@ -71,7 +71,10 @@ impl<W: World> Server<W> {
         let (told, known) = (Rc::clone(&others), catalogue.clone());
         let lacking = Rc::new(lacking);
         let refill = (Rc::clone(&lacking), Rc::clone(&write_failures));
-        let mirrors = Rc::new(Mirrors::new(world.clone(), config.id, told, known, marks, refill));
+        let kept_sizes = Rc::new(kept_sizes);
+        let sizes = Rc::clone(&kept_sizes);
+        let mirrors = Mirrors::new(world.clone(), config.id, told, known, marks, refill, sizes);
+        let mirrors = Rc::new(mirrors);
         let (failures, copies) = (Rc::clone(&write_failures), Rc::clone(&mirrors));
         let lacks = Rc::clone(&lacking);
         let disks = Rc::new(FileDisks::new(world.clone(), &config, failures, copies, lacks));

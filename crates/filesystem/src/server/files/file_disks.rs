@@ -17,7 +17,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use tracing::debug;
 use units::{ByteRange, DiskId, Duration, FileId, ServerId};
-use wire::Fault;
+use wire::{Fault, FileSize};
 use world::{Damage, Disk, DiskError, Payload, World};
 
 /// Maximum time that a disk may take to report its space. After it the last report counts.
@@ -312,6 +312,18 @@ impl<W: World> FileDisks<W> {
             self.recover(file, number, has_lost).await?;
         }
         Ok(())
+    }
+
+    /// Keeps a size that no data shows with the copy of a file, too.
+    pub(super) async fn keep_size_of_copy(
+        &self,
+        file: &OpenFile,
+        size: FileSize,
+    ) -> Result<(), Fault> {
+        match self.mirrored(file) {
+            Some(mirrored) => self.mirrors.keep_size(&mirrored, size).await,
+            None => Ok(()),
+        }
     }
 
     /// Notes that a file has nothing on a disk any more, which had lost something.

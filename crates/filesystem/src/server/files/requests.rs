@@ -5,7 +5,7 @@ use crate::server::answer::Answer;
 use crate::server::catalogue;
 use crate::server::state::Server;
 use crate::server::transfers::answer_pools::{LARGE_ANSWER_BYTES, Source};
-use policy::Protection;
+use policy::{Protection, copy_object};
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, PeerId};
@@ -174,6 +174,7 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         let known = self.files().forget(file);
         self.kept_sizes().forget(file);
+        self.kept_sizes().forget(copy_object(file));
         self.client_caches().files.forget(file);
         self.leases().forget(file);
         self.readers().forget(file);

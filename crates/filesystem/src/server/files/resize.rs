@@ -37,6 +37,14 @@ impl<W: World> Server<W> {
     /// Updates a record with the size that this server keeps of its file.
     pub(crate) async fn with_kept_size(&self, mut record: FileRecord) -> Result<FileRecord, Fault> {
         record.learn(self.kept_sizes().of(record.file).await?);
+        self.lacking().until_listed().await;
+        if !self.lacking().is_empty() && !self.lacking().to_fill(record.file).is_empty() {
+            // What was kept here may be lost.
+            let mirrored = self.mirrors().of(record.file, || record.clone());
+            if let Some(mirrored) = mirrored {
+                record.learn(self.mirrors().size_of_copy(&mirrored).await?);
+            }
+        }
         Ok(record)
     }
 
@@ -100,7 +108,10 @@ impl<W: World> Server<W> {
     }
 
     async fn keep(&self, file: &OpenFile, size: FileSize) -> Result<(), Fault> {
-        let kept = self.kept_sizes().keep(file.file, size).await;
+        let mut kept = self.kept_sizes().keep(file.file, size).await;
+        if kept.is_ok() {
+            kept = self.disks().keep_size_of_copy(file, size).await;
+        }
         if self.files().is_dropped(file.file) {
             self.kept_sizes().forget(file.file);
         }

@@ -10,6 +10,7 @@
 use super::marks::Marks;
 use super::mirrored_file::{Changing, MirroredFile};
 use crate::server::catalogue::Catalogue;
+use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::other_servers::OtherServers;
 use crate::server::refill::Lacking;
@@ -22,7 +23,9 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use tracing::warn;
 use units::{ByteRange, DiskId, FileId, KIB, Run, ServerId};
-use wire::{CatalogueRequest, Fault, FileRecord, LINE_BYTES_MAX, ObjectRequest, Reply};
+use wire::{
+    CatalogueRequest, Fault, FileRecord, FileSize, LINE_BYTES_MAX, ObjectRequest, Reply,
+};
 use world::{Disk, DiskError, Memory, Payload, Scope, World};
 
 /// Bytes that may be on the way to copies at a time.
@@ -33,6 +36,9 @@ const SYNCS_AT_ONCE: usize = 64;
 
 /// Unit of damage and of repair: whole pieces, each of which has a checksum on a real disk.
 pub(crate) const PIECE_BYTES: u64 = 64 * KIB;
+
+/// Disk whose directory has the records of the server, too.
+const FIRST: DiskId = DiskId(0);
 
 /// Server that keeps the catalogue.
 pub(crate) const CATALOGUE: ServerId = ServerId(0);
@@ -47,6 +53,7 @@ pub(crate) struct Mirrors<W: World> {
     /// What disks lack that took the place of lost ones.
     pub(super) lacking: Rc<Lacking<W>>,
     failures: Rc<WriteFailures>,
+    kept_sizes: Rc<KeptSizes<W>>,
     files: RefCell<BTreeMap<FileId, Rc<MirroredFile>>>,
     /// Tells whether the catalogue has recorded that copies may be behind, if that is known.
     is_recorded: Cell<Option<bool>>,
@@ -95,6 +102,7 @@ impl<W: World> Mirrors<W> {
         catalogue: Option<Rc<Catalogue<W>>>,
         (marks, marked): (Marks<W>, Vec<FileRecord>),
         (lacking, failures): (Rc<Lacking<W>>, Rc<WriteFailures>),
+        kept_sizes: Rc<KeptSizes<W>>,
     ) -> Self {
         let fell_behind = Rc::new(Signal::default());
         let must_clear = Cell::new(!marked.is_empty());
@@ -112,6 +120,7 @@ impl<W: World> Mirrors<W> {
             marks,
             lacking,
             failures,
+            kept_sizes,
             files: RefCell::new(files),
             is_recorded: Cell::new(None),
             is_recording: Cell::new(false),
@@ -341,7 +350,7 @@ impl<W: World> Mirrors<W> {
         }
         let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
         let synced = self.call(file, sync, None).await.map(|_| ());
-        self.unless_behind((file, DiskId(0)), synced)?;
+        self.unless_behind((file, FIRST), synced)?;
         if file.is_behind() {
             return self.record(true).await;
         }
@@ -349,6 +358,34 @@ impl<W: World> Mirrors<W> {
             self.unmark(file, changes);
         }
         Ok(())
+    }
+
+    /// Keeps, with the copy of a file, a size that no data shows and that is kept here.
+    pub(crate) async fn keep_size(&self, file: &MirroredFile, size: FileSize) -> Result<(), Fault> {
+        self.mark(file).await?;
+        let kept = self.keep_size_of_copy(file, size).await;
+        self.unless_behind((file, FIRST), kept)
+    }
+
+    /// Keeps, with the copy of a file that is renewed, the size that is kept here.
+    pub(super) async fn renew_size(&self, file: &MirroredFile) -> Result<(), Fault> {
+        match self.kept_sizes.of(file.file).await? {
+            none if none == FileSize::default() => Ok(()),
+            size => self.keep_size_of_copy(file, size).await,
+        }
+    }
+
+    async fn keep_size_of_copy(&self, file: &MirroredFile, size: FileSize) -> Result<(), Fault> {
+        let keep = ObjectRequest::KeepSize { file: file.file, size };
+        self.ask(file, keep, None).await.map(|_| ())
+    }
+
+    /// Returns the size that is kept with the copy of a file, or the least one.
+    pub(crate) async fn size_of_copy(&self, file: &MirroredFile) -> Result<FileSize, Fault> {
+        match self.ask(file, ObjectRequest::KeptSize { file: file.file }, None).await? {
+            Reply::Size(size) => Ok(size),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Waits until the copy of a file, which disks here are filled from, is on stable storage with the

@@ -70,6 +70,18 @@ impl<W: World> Server<W> {
                 self.mirrors().lose_copy(&mirrored).await?;
                 Ok(Reply::Done.into())
             }
+            ObjectRequest::KeepSize { file, size } => {
+                self.check_not_read_only()?;
+                self.check_not_dropped(file)?;
+                size.validate()?;
+                self.lacking().check_copy(file, from, false)?;
+                self.kept_sizes().keep(copy_object(file), size).await?;
+                Ok(Reply::Done.into())
+            }
+            ObjectRequest::KeptSize { file } => {
+                self.lacking().check_copy(file, from, true)?;
+                Ok(Reply::Size(self.kept_sizes().of(copy_object(file)).await?).into())
+            }
             ObjectRequest::Write { file, disk, offset } => {
                 self.check_not_read_only()?;
                 self.check_not_dropped(file)?;

@@ -86,6 +86,7 @@ impl<W: World> Mirrors<W> {
                 renewed => renewed.map_err(told)?,
             }
         }
+        self.renew_size(file).await.map_err(told)?;
         let changes = file.ended_changes();
         for disk in (0..file.disks).map(DiskId) {
             disk_of(&self.world, disk)

@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt};
 use std::rc::Rc;
 use tracing::debug;
 use units::{ByteRange, DiskId, MIB, Timestamp};
-use wire::{Fault, FileRecord};
+use wire::{Fault, FileRecord, FileSize};
 use world::{Disk, DiskError, World};
 
 /// Number of files that are filled at the same time.
@@ -54,6 +54,10 @@ impl<W: World> Server<W> {
         }
         let changes = file.ended_changes();
         self.mirrors().store_source(file, changes).await?;
+        let size = self.mirrors().size_of_copy(file).await?;
+        if size > FileSize::default() {
+            self.kept_sizes().keep(file.file, size).await?;
+        }
         let failed = |error: DiskError| disk_fault(self.config().id, &error);
         for disk in file.filling() {
             let own = disk_of(self.world(), disk)?;
