@@ -10,6 +10,7 @@
 use crate::control::{Found, Permission};
 use crate::generations::{FoundDisk, Step};
 use crate::labels::{FoundLabel, common_set};
+use crate::lost_data::LostData;
 use crate::server::CATALOGUE;
 use client::LostDisk;
 use interface::{ExitCode, UserError};
@@ -17,21 +18,25 @@ use std::path::{Path, PathBuf};
 use world_real::{Generation, Generations, RECORDS_FILE};
 
 /// Permits each server to go on with the directories that it has found, if they belong together.
-/// `named` holds the name of each directory and its label; `degraded` says that directories may be
-/// lost, and nothing will be changed.
+/// `named` holds the name of each directory and its label; `lost_data` says what happens to those
+/// that are lost.
 ///
 /// # Errors
-/// Fails when they do not belong together, and, without `degraded`, when one of them is lost.
+/// Fails when they do not belong together, and, if lost ones are refused, when one of them is lost.
 pub(crate) fn permissions(
     found: &[Found],
     named: Vec<(String, Option<FoundLabel>)>,
-    degraded: bool,
+    lost_data: LostData,
 ) -> Result<Vec<Permission>, UserError> {
     let disks = found.iter().flat_map(|server| &server.disks);
-    let there = named.into_iter().zip(disks).filter(|(_, disk)| disk.absent.is_none());
+    let is_new = |label: &Option<FoundLabel>| label.as_ref().is_none_or(|it| it.is_provisional);
+    let is_there = |((_, label), disk): &((String, Option<FoundLabel>), &FoundDisk)| {
+        disk.absent.is_none() && !(lost_data.refills() && is_new(label))
+    };
+    let there = named.into_iter().zip(disks).filter(is_there);
     let set = common_set(&there.map(|(named, _)| named).collect::<Vec<_>>())?;
-    refuse_lost_catalogue(found, degraded)?;
-    let Agreement { step, number, lost } = Agreement::of(found, degraded)?;
+    refuse_lost_catalogue(found, lost_data.is_degraded())?;
+    let Agreement { step, number, lost, .. } = Agreement::of(found, lost_data)?;
     let permission = |lost| Permission { set: set.clone(), step, generation: number, lost };
     Ok(lost.into_iter().map(permission).collect())
 }
@@ -69,6 +74,8 @@ pub(crate) struct Agreement {
     pub(crate) step: Option<Step>,
     /// Number of the generation from this start on.
     pub(crate) number: u32,
+    /// The last complete generation.
+    pub(crate) agreed: Option<Generation>,
     /// Cause of the loss of each directory of each server that is lost.
     pub(crate) lost: Vec<Vec<Option<String>>>,
 }
@@ -79,19 +86,19 @@ impl Agreement {
     pub(crate) fn of_one(
         found: Found,
         catalogue: Option<Generations>,
-        degraded: bool,
+        lost_data: LostData,
     ) -> Result<Self, UserError> {
         let has_catalogue = catalogue.is_some();
         let catalogue = catalogue.unwrap_or_default();
-        Self::of(&[Found { catalogue, has_catalogue, has_room: false, ..found }], degraded)
+        Self::of(&[Found { catalogue, has_catalogue, has_room: false, ..found }], lost_data)
     }
 
-    /// Finds out which directories belong to the last start. `degraded` says that nothing will be
-    /// changed.
+    /// Finds out which directories belong to the last start.
     ///
     /// # Errors
-    /// Without `degraded`, fails when a directory is lost.
-    pub(crate) fn of(found: &[Found], degraded: bool) -> Result<Self, UserError> {
+    /// Fails when a directory is lost, if those are refused; if they are filled again, when one is
+    /// not empty.
+    pub(crate) fn of(found: &[Found], lost_data: LostData) -> Result<Self, UserError> {
         let disks = || found.iter().flat_map(|server| &server.disks);
         let catalogue = found.first().map_or_else(Generations::default, |first| first.catalogue);
         // A catalogue that is missing knows of no start. Data without a catalogue is refused
@@ -105,14 +112,18 @@ impl Agreement {
         };
         let of_server = |server: &Found| server.disks.iter().map(why).collect();
         let lost: Vec<Vec<Option<String>>> = found.iter().map(of_server).collect();
-        if !degraded {
-            refuse_lost(found, &lost)?;
+        match lost_data {
+            LostData::Refuse => refuse_lost(found, &lost)?,
+            LostData::Degraded => {}
+            LostData::Refill { .. } => refuse_old_data(found, &lost)?,
         }
+        let degraded = lost_data.is_degraded();
         let has_room = found.iter().all(|server| server.has_room);
         let next = (!degraded && has_room).then(|| next(catalogue, agreed)).transpose()?;
         Ok(Self {
             step: next.map(|next| Step { agreed, next }),
             number: next.or(agreed).map_or(0, |generation| generation.number),
+            agreed,
             lost,
         })
     }
@@ -162,8 +173,25 @@ fn refuse_lost(found: &[Found], lost: &[Vec<Option<String>>]) -> Result<(), User
         ExitCode::DataCheck,
         format!("cannot start: {count} of {all} data directories do not hold what they held last"),
         format!("{}: {cause}{others}", first.display()),
-        "put back the directories as they were last, or read what is left with: unisono start \
-         --degraded",
+        "put back the directories as they were last; or have empty ones filled from copies: unisono \
+         start --refill; or read what is left: unisono start --degraded",
+    ))
+}
+
+/// Refuses directories in the places of lost ones that hold data.
+fn refuse_old_data(found: &[Found], lost: &[Vec<Option<String>>]) -> Result<(), UserError> {
+    let directories = found.iter().flat_map(|server| server.data.iter().zip(&server.disks));
+    let mut old = directories.zip(lost.iter().flatten());
+    let holds_data = |((_, disk), lost): &((&PathBuf, &FoundDisk), &Option<String>)| {
+        lost.is_some() && disk.has_objects
+    };
+    let Some(((path, _), cause)) = old.find(holds_data) else { return Ok(()) };
+    let cause = cause.as_deref().unwrap_or_default();
+    Err(UserError::new(
+        ExitCode::DataCheck,
+        format!("cannot fill {} again", path.display()),
+        format!("it holds data of files, but not what it held last: {cause}"),
+        "move what is in that directory away, or name an empty one, and start with --refill again",
     ))
 }
 
@@ -214,22 +242,25 @@ mod tests {
     /// Places of a made-up instance: the catalogue, then its disks.
     type Places = Vec<Generations>;
 
-    fn agreement(places: &Places, degraded: bool) -> Result<Agreement, UserError> {
+    fn agreement(places: &Places, lost_data: LostData) -> Result<Agreement, UserError> {
         let server = |disk: &Generations| Found {
             data: vec![PathBuf::from("/d")],
             labels: vec![None],
-            disks: vec![FoundDisk { generations: *disk, absent: None }],
+            disks: vec![FoundDisk { generations: *disk, absent: None, has_objects: true }],
             catalogue: places[0],
             has_catalogue: true,
             has_objects: true,
             has_room: true,
         };
-        Agreement::of(&places[1..].iter().map(server).collect::<Vec<_>>(), degraded)
+        Agreement::of(&places[1..].iter().map(server).collect::<Vec<_>>(), lost_data)
     }
 
     /// Carries a start out until `steps` records are written; returns true if it completed.
     fn start(places: &mut Places, mut steps: usize) -> bool {
-        let step = agreement(places, false).expect("the places agree").step.expect("it has room");
+        let step = agreement(places, LostData::Refuse)
+            .expect("the places agree")
+            .step
+            .expect("it has room");
         let mut note = |place: &mut Generations, generation: Generation, is_complete: bool| {
             if steps == 0 {
                 return false;
@@ -262,7 +293,10 @@ mod tests {
             assert!(start(&mut places, usize::MAX));
             for steps in interruptions {
                 start(&mut places, steps);
-                assert!(agreement(&places, false).is_ok(), "{interruptions:?}: {places:?}");
+                assert!(
+                    agreement(&places, LostData::Refuse).is_ok(),
+                    "{interruptions:?}: {places:?}"
+                );
             }
             assert!(start(&mut places, usize::MAX));
         }
@@ -277,23 +311,30 @@ mod tests {
         for (place, disk) in [(1, older[1]), (2, older[2]), (2, Generations::default())] {
             let mut mixed = places.clone();
             mixed[place] = disk;
-            let refused = agreement(&mixed, false).expect_err("a disk is lost");
+            let refused = agreement(&mixed, LostData::Refuse).expect_err("a disk is lost");
             assert_eq!(refused.code, ExitCode::DataCheck);
             assert!(refused.help.contains("--degraded"), "{refused:?}");
-            let found = agreement(&mixed, true).expect("it may be degraded");
+            let refill = LostData::Refill { bytes_per_second: None };
+            let refused = agreement(&mixed, refill).expect_err("it holds data");
+            assert!(refused.cause.contains("not what it held last"), "{refused:?}");
+            let found = agreement(&mixed, LostData::Degraded).expect("it may be degraded");
             let lost: Vec<bool> = found.lost.concat().iter().map(Option::is_some).collect();
             assert_eq!(lost, [place == 1, place == 2]);
             assert_eq!((found.step, found.number), (None, 2));
         }
         // The other way round: the catalogue is the older copy.
         let mixed = vec![older[0], places[1], places[2]];
-        assert!(agreement(&mixed, false).is_err_and(|error| error.cause.contains("generation 2")));
+        assert!(
+            agreement(&mixed, LostData::Refuse)
+                .is_err_and(|error| error.cause.contains("generation 2"))
+        );
         // The same number of starts after all directories were put back.
         let mut again = older;
         assert!(start(&mut again, usize::MAX));
         let mixed = vec![again[0], again[1], places[2]];
         assert!(
-            agreement(&mixed, false).is_err_and(|error| error.cause.contains("another generation"))
+            agreement(&mixed, LostData::Refuse)
+                .is_err_and(|error| error.cause.contains("another generation"))
         );
     }
 }

@@ -5,6 +5,7 @@
 use crate::agreement::Agreement;
 use crate::generations::{Logs, Step};
 use crate::labels::OwnDirectories;
+use crate::lost_data::LostData;
 use crate::started::found;
 use client::{InstanceFile, ServerEntry};
 use interface::UserError;
@@ -22,9 +23,9 @@ pub(crate) fn end_generation(file: &InstanceFile) -> Result<(), UserError> {
     let own = file.servers.iter().map(|server| directories(file, server));
     let own = own.collect::<Result<Vec<_>, _>>()?;
     let all = file.servers.iter().zip(&own);
-    let found = all.map(|(server, own)| found(server.id, &server.data, false, own));
+    let found = all.map(|(server, own)| found(server.id, &server.data, LostData::Refuse, own));
     let found = found.collect::<Result<Vec<_>, _>>()?;
-    match Agreement::of(&found, false)?.step {
+    match Agreement::of(&found, LostData::Refuse)?.step {
         Some(step) => change(file, step),
         None => Ok(()),
     }
@@ -32,7 +33,7 @@ pub(crate) fn end_generation(file: &InstanceFile) -> Result<(), UserError> {
 
 /// Directories of a server, locked.
 fn directories(file: &InstanceFile, server: &ServerEntry) -> Result<OwnDirectories, UserError> {
-    OwnDirectories::lock(server.id, file.servers.len() as u32, &server.data, false)
+    OwnDirectories::lock(server.id, file.servers.len() as u32, &server.data, LostData::Refuse)
 }
 
 /// Changes the generation of all directories, as a start does.

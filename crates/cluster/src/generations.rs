@@ -35,6 +35,8 @@ pub(crate) struct FoundDisk {
     pub(crate) generations: Generations,
     /// Cause for which there is nothing to read, if the server may start without it.
     pub(crate) absent: Option<String>,
+    /// True if it holds data of files.
+    pub(crate) has_objects: bool,
 }
 
 /// Reads the generations of a disk.
@@ -70,6 +72,20 @@ impl Logs {
         let first = directories.first().filter(|_| id == 0).map(|first| catalogue_log(first));
         let disks = directories.iter().map(|directory| directory.join(STORED_LOG));
         Self(first.into_iter().chain(disks).collect())
+    }
+
+    /// Log of the generations of one disk.
+    pub(crate) fn of_disk(directory: &Path) -> Self {
+        Self(vec![directory.join(STORED_LOG)])
+    }
+
+    /// Records, in the logs of new disks, the generation of an instance that runs.
+    pub(crate) fn take_over(&self, agreed: Generation) -> Result<(), UserError> {
+        self.0.iter().try_for_each(|log| {
+            let begun = begin_generation(log, agreed);
+            let begun = begun.and_then(|()| complete_generation(log, agreed));
+            begun.map_err(|error| failed(log, &error))
+        })
     }
 
     /// Takes the room that a new generation needs. Returns false if there is none.

@@ -10,6 +10,7 @@
 //! - A label is read and written by the process that holds its directory locked.
 
 use crate::durable::replace;
+use crate::lost_data::LostData;
 use interface::{ExitCode, UserError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -37,6 +38,9 @@ struct Label {
     /// and with it the record of which disk its objects name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_late: bool,
+    /// Random number of a directory that took the place of a lost one; 0 for a first one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    replacement: u64,
     /// True until the instance is complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_provisional: bool,
@@ -95,6 +99,22 @@ pub(crate) fn identity_of(directory: &Path) -> Result<u64, UserError> {
     Ok(any_label(directory)?.map_or(0, |label| label.identity()))
 }
 
+/// Identity in the final label of a directory.
+pub(crate) fn set_of(directory: &Path) -> Result<Option<String>, UserError> {
+    let label = any_label(directory)?.filter(|label| !label.is_provisional);
+    Ok(label.map(|label| label.set))
+}
+
+/// Number of a directory that took the place of a lost one; 0 for any other.
+pub(crate) fn replacement_of(directory: &Path) -> Result<u64, UserError> {
+    Ok(any_label(directory)?.map_or(0, |label| label.replacement))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 impl Label {
     fn identity(&self) -> u64 {
         if self.is_late {
@@ -149,8 +169,12 @@ pub(crate) fn common_set(
 
 /// Makes a random identity for directories that belong together.
 fn new_set() -> Result<String, UserError> {
-    let mut identity = [0; 16];
-    getrandom::fill(&mut identity).map_err(|error| {
+    Ok(format!("{:032x}", u128::from_le_bytes(random()?)))
+}
+
+fn random<const BYTES: usize>() -> Result<[u8; BYTES], UserError> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| {
         UserError::new(
             ExitCode::Failed,
             "cannot give the data directories an identity",
@@ -158,7 +182,7 @@ fn new_set() -> Result<String, UserError> {
             "the system must supply random numbers: check that /dev/urandom exists",
         )
     })?;
-    Ok(format!("{:032x}", u128::from_le_bytes(identity)))
+    Ok(bytes)
 }
 
 /// Data directories of one server and their places, locked as long as this exists.
@@ -180,20 +204,20 @@ enum State {
 
 impl OwnDirectories {
     /// Locks the directories of server `server` of `servers`. Waits a little for a server that is
-    /// ending. With `degraded`, directories that cannot be used, or have no label, are absent.
+    /// ending. In a degraded start, directories that cannot be used, or have no label, are absent.
     ///
     /// # Errors
-    /// Fails when another server uses one, and, without `degraded`, when one cannot be used.
+    /// Fails when another server uses one, and, in other starts, when one cannot be used.
     pub(crate) fn lock(
         server: u32,
         servers: u32,
         directories: &[PathBuf],
-        degraded: bool,
+        lost_data: LostData,
     ) -> Result<Self, UserError> {
         let disks_per_server = directories.len() as u32;
         let own = |(disk, path): (u32, &PathBuf)| {
             let place = Place { server, servers, disk, disks_per_server };
-            let state = match degraded {
+            let state = match lost_data.is_degraded() {
                 true => state_of(server, path, place)?,
                 false => State::Locked(lock(server, path)?),
             };
@@ -226,14 +250,20 @@ impl OwnDirectories {
         self.directories.iter().map(found).collect()
     }
 
-    /// Gives this identity, provisionally, to the directories that do not have it.
-    pub(crate) fn label(&self, set: &str) -> Result<(), UserError> {
-        for OwnDirectory { path: directory, place, .. } in &self.directories {
-            if label_at(directory, *place)?.is_some_and(|label| label.set == set) {
+    /// Gives this identity, provisionally, to the directories that do not have it, and to those that
+    /// take the place of lost ones: where `lost` has a cause.
+    pub(crate) fn label(&self, set: &str, lost: &[Option<String>]) -> Result<(), UserError> {
+        let lost = lost.iter().map(Option::is_some).chain(std::iter::repeat(false));
+        for (OwnDirectory { path: directory, place, .. }, is_lost) in
+            self.directories.iter().zip(lost)
+        {
+            let has_it = |label: Label| label.set == set;
+            if !is_lost && label_at(directory, *place)?.is_some_and(has_it) {
                 continue;
             }
+            let replacement = if is_lost { u64::from_le_bytes(random()?) | 1 } else { 0 };
             let (set, place, is_late) = (set.to_owned(), *place, has_objects(directory));
-            write(directory, &Label { set, place, is_late, is_provisional: true })?;
+            write(directory, &Label { set, place, is_late, replacement, is_provisional: true })?;
         }
         Ok(())
     }
@@ -331,7 +361,8 @@ mod tests {
     }
 
     fn own(server: u32, servers: u32, directory: &tempfile::TempDir) -> OwnDirectories {
-        let own = OwnDirectories::lock(server, servers, &[directory.path().to_owned()], false);
+        let own =
+            OwnDirectories::lock(server, servers, &[directory.path().to_owned()], LostData::Refuse);
         own.expect("nobody else uses it")
     }
 
@@ -346,16 +377,16 @@ mod tests {
         let [first, second] = [directory(), directory()];
         // The start ended when it had labelled one directory, then when it had labelled both.
         let (a, b) = (own(0, 2, &first), own(1, 2, &second));
-        a.label("1").expect("it has room");
+        a.label("1", &[]).expect("it has room");
         let set = set_of(&[&a, &b]).expect("no instance was complete");
-        a.label(&set).expect("it has room");
-        b.label(&set).expect("it has room");
+        a.label(&set, &[]).expect("it has room");
+        b.label(&set, &[]).expect("it has room");
         assert_ne!(set_of(&[&a, &b]).expect("no instance was complete"), set);
         drop((a, b));
         // Another number of servers.
         let only = own(0, 1, &second);
         assert_eq!(only.labels().expect("the other label does not count"), [None]);
-        only.label("3").expect("it has room");
+        only.label("3", &[]).expect("it has room");
         only.complete().expect("it has room");
         assert_eq!(set_of(&[&only]).expect("it has a label"), "3");
     }
@@ -364,17 +395,17 @@ mod tests {
     fn final_labels_stay() {
         let [first, second, new] = [directory(), directory(), directory()];
         let (a, b) = (own(0, 2, &first), own(1, 2, &second));
-        a.label("1").expect("it has room");
-        b.label("1").expect("it has room");
+        a.label("1", &[]).expect("it has room");
+        b.label("1", &[]).expect("it has room");
         a.complete().expect("it has room");
         // The start ended between the two: the instance was complete.
         assert_eq!(set_of(&[&a, &b]).expect("they belong together"), "1");
-        b.label("1").expect("it has room");
+        b.label("1", &[]).expect("it has room");
         b.complete().expect("it has room");
         drop(b);
         let c = own(1, 2, &new);
         assert!(set_of(&[&a, &c]).is_err_and(|error| error.cause.contains("no label")));
-        c.label("2").expect("it has room");
+        c.label("2", &[]).expect("it has room");
         assert!(set_of(&[&a, &c]).is_err_and(|error| error.cause.contains("no label")));
         c.complete().expect("it has room");
         assert!(set_of(&[&a, &c]).is_err_and(|error| error.error.contains("another instance")));

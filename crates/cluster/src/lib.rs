@@ -26,6 +26,7 @@ mod job;
 mod labels;
 mod leftovers;
 mod local_server;
+mod lost_data;
 mod memories;
 mod memory;
 mod memory_keeper;
@@ -47,6 +48,7 @@ pub use hosts::{
 };
 pub use job::{JobInstance, JobProgram, Signals};
 pub use local_server::serve_process;
+pub use lost_data::LostData;
 pub use memories::{MemoryCount, count_memories, discard_memory};
 pub use memory_keeper::keep_memory;
 pub use private::refuse_root;

@@ -2,8 +2,9 @@
 
 use crate::agreement::Agreement;
 use crate::control::Commit;
-use crate::generations::of_catalogue;
-use crate::labels::OwnDirectories;
+use crate::generations::{Logs, of_catalogue};
+use crate::labels::{OwnDirectories, set_of};
+use crate::lost_data::LostData;
 use crate::memory::refuse_lost;
 use crate::private::make_data_directory;
 use crate::server::{ServerPlan, serve_plan};
@@ -12,8 +13,9 @@ use client::{Direct, Instance, InstanceFile, ServerEntry};
 use interface::UserError;
 use policy::ReplacementPolicies;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use world::Address;
-use world_real::Generations;
+use world_real::{Generation, Generations};
 
 /// Order to a server on this machine.
 #[derive(Serialize, Deserialize)]
@@ -26,13 +28,13 @@ pub(crate) struct LocalOrder {
     pub(crate) dirty_percent: u32,
     pub(crate) disk_timeout_s: u32,
     pub(crate) direct: Direct,
-    pub(crate) degraded: bool,
+    pub(crate) lost_data: LostData,
     pub(crate) memory_bytes: Option<u64>,
 }
 
 impl LocalOrder {
     /// Order to server `id` of an instance.
-    pub(crate) fn of(file: &InstanceFile, id: u32) -> Result<Self, UserError> {
+    pub(crate) fn of(file: &InstanceFile, id: u32, lost_data: LostData) -> Result<Self, UserError> {
         let entry = file.servers.get(id as usize).cloned().ok_or_else(|| {
             UserError::usage(
                 format!("there is no server {id}"),
@@ -47,7 +49,7 @@ impl LocalOrder {
             dirty_percent: file.dirty_percent,
             disk_timeout_s: file.disk_timeout_s,
             direct: file.direct.clone(),
-            degraded: file.degraded.is_some(),
+            lost_data,
             memory_bytes: file.memory_bytes,
         })
     }
@@ -55,7 +57,8 @@ impl LocalOrder {
     /// Makes the directories of the server.
     fn plan(self, instance: &Instance) -> Result<ServerPlan, UserError> {
         // What is missing stays so where nothing may be changed.
-        let mut data = self.entry.data.iter().filter(|data| !self.degraded || data.exists());
+        let mut data =
+            self.entry.data.iter().filter(|data| !self.lost_data.is_degraded() || data.exists());
         data.try_for_each(|directory| make_data_directory(directory))?;
         Ok(ServerPlan {
             id: self.entry.id,
@@ -67,7 +70,7 @@ impl LocalOrder {
             dirty_percent: self.dirty_percent,
             disk_timeout_s: self.disk_timeout_s,
             key: instance.key()?,
-            degraded: self.degraded,
+            lost_data: self.lost_data,
             memory_bytes: self.memory_bytes,
             generation: 0,
             lost: Vec::new(),
@@ -84,7 +87,8 @@ fn catalogue_of(file: &InstanceFile) -> Result<Option<Generations>, UserError> {
 
 /// Serves as server number `id` of an instance until a client or SIGTERM asks it to stop. With
 /// `attached`, also stops when the parent process ends. The cache offers these replacement
-/// policies. Without an order on standard input, takes its place in an instance that is there.
+/// policies. Without an order on standard input, takes its place in an instance that is there;
+/// `lost_data` says what happens then if its directories are lost.
 ///
 /// # Errors
 /// Fails when it cannot begin, or cannot write everything back at its end.
@@ -92,22 +96,11 @@ pub fn serve_process(
     instance: &Instance,
     id: u32,
     attached: bool,
+    lost_data: LostData,
     policies: ReplacementPolicies,
 ) -> Result<(), UserError> {
     let Ok(order) = receive_order::<LocalOrder>() else {
-        let file = instance.read()?;
-        let plan = LocalOrder::of(&file, id)?.plan(instance)?;
-        let own = OwnDirectories::lock(id, plan.servers, &plan.data, plan.degraded)?;
-        plan.data.iter().try_for_each(|directory| refuse_lost(directory, id))?;
-        let catalogue = catalogue_of(&file)?;
-        let Agreement { number, mut lost, .. } = Agreement::of_one(
-            found(id, &plan.data, plan.degraded, &own)?,
-            catalogue,
-            plan.degraded,
-        )?;
-        let plan = ServerPlan { generation: number, lost: lost.remove(0), ..plan };
-        let addresses = Commit::of(&file).addresses;
-        return serve_plan(plan, policies, |_| addresses, std::future::pending());
+        return serve_again(instance, id, lost_data, policies);
     };
     let (place, pid) = (instance.clone(), std::process::id());
     let is_named = move || {
@@ -121,4 +114,55 @@ pub fn serve_process(
     };
     let bond = Bond { is_committed, ends_with_input: attached };
     serve_started(order.plan(instance), bond, std::future::pending(), policies)
+}
+
+/// Serves as server number `id` of an instance that is there.
+fn serve_again(
+    instance: &Instance,
+    id: u32,
+    lost_data: LostData,
+    policies: ReplacementPolicies,
+) -> Result<(), UserError> {
+    let file = instance.read()?;
+    let lost_data = if file.degraded.is_some() { LostData::Degraded } else { lost_data };
+    let plan = LocalOrder::of(&file, id, lost_data)?.plan(instance)?;
+    let own = OwnDirectories::lock(id, plan.servers, &plan.data, lost_data)?;
+    plan.data.iter().try_for_each(|directory| refuse_lost(directory, id))?;
+    let catalogue = catalogue_of(&file)?;
+    let found = found(id, &plan.data, lost_data, &own)?;
+    let Agreement { number, mut lost, agreed, .. } =
+        Agreement::of_one(found, catalogue, lost_data)?;
+    let mut lost = lost.remove(0);
+    if lost_data.refills() {
+        replace_lost(&file, &plan.data, &own, (agreed, &lost))?;
+        lost.clear();
+    }
+    let plan = ServerPlan { generation: number, lost, ..plan };
+    let addresses = Commit::of(&file).addresses;
+    serve_plan(plan, policies, |_| addresses, std::future::pending())
+}
+
+/// Has empty directories take the places of lost ones, whose causes are in `lost`, in an instance
+/// whose last generation is `agreed`.
+fn replace_lost(
+    file: &InstanceFile,
+    data: &[PathBuf],
+    own: &OwnDirectories,
+    (agreed, lost): (Option<Generation>, &[Option<String>]),
+) -> Result<(), UserError> {
+    let of_catalogue = file.servers.first().filter(|first| first.host.is_none());
+    let set = of_catalogue.and_then(|first| first.data.first());
+    let set = set.map(|directory| set_of(directory)).transpose()?.flatten();
+    let (Some(set), Some(agreed)) = (set, agreed) else {
+        return Err(UserError::usage(
+            "cannot fill directories again while the instance runs",
+            "what they must hold is known where server 0 keeps the catalogue, on another host",
+            "stop the instance, and start it with: unisono start --refill",
+        ));
+    };
+    own.label(&set, lost)?;
+    for (directory, _) in data.iter().zip(lost).filter(|(_, lost)| lost.is_some()) {
+        Logs::of_disk(directory).take_over(agreed)?;
+    }
+    own.complete()
 }

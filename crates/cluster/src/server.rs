@@ -1,6 +1,7 @@
 //! A server process.
 
-use crate::labels::identity_of;
+use crate::labels::{identity_of, replacement_of};
+use crate::lost_data::LostData;
 use crate::memory::OwnMemory;
 use client::Direct;
 use filesystem::{Costs, OtherServer, ServerConfig, serve_among_others};
@@ -41,6 +42,10 @@ pub(crate) const CATALOGUE_COPY: &str = "catalogue-copy";
 /// directory.
 pub(crate) const MIRRORS: &str = "mirrors";
 
+/// Subdirectory of the list of files that are to be filled again, in the server's first data
+/// directory.
+pub(crate) const LACKING: &str = "lacking";
+
 /// File of recorded file sizes that no data shows, in the server's first data directory.
 pub(crate) const SIZES: &str = "sizes";
 
@@ -65,13 +70,14 @@ pub(crate) struct ServerPlan {
     pub(crate) disk_timeout_s: u32,
     /// Secret of the instance.
     pub(crate) key: [u8; 32],
-    /// True if data directories may be lost, and nothing may be changed.
-    pub(crate) degraded: bool,
+    /// What to do about data directories that are lost.
+    pub(crate) lost_data: LostData,
     /// Memory in which its files are, in bytes. `None`: in the data directories.
     pub(crate) memory_bytes: Option<u64>,
     /// Number of the generation of the instance; 0 until it is known.
     pub(crate) generation: u32,
-    /// Cause of the loss of each data directory that is lost; empty until it is known.
+    /// Cause of the loss of each data directory that is lost, where they stay so; empty until it is
+    /// known.
     pub(crate) lost: Vec<Option<String>>,
 }
 
@@ -98,6 +104,8 @@ pub(crate) fn serve_plan(
         .map(|(directory, bytes)| OwnMemory::open(directory, id, bytes, lent_bytes_max))
         .transpose()?;
     let disks = disks_of(&plan)?;
+    let replacements = plan.data.iter().map(|data| replacement_of(data));
+    let replacements = replacements.collect::<Result<Vec<_>, _>>()?;
     let config = NodeConfig {
         listen: Some(plan.listen),
         disks,
@@ -117,10 +125,10 @@ pub(crate) fn serve_plan(
         buffer_bytes: plan.cache_bytes / BUFFERS_PER_CACHE,
         client_caches: false,
         caches_ends: true,
-        copies_catalogue: !plan.degraded,
-        replacements: Vec::new(),
-        refill_rate: None,
-        read_only: plan.degraded,
+        copies_catalogue: !plan.lost_data.is_degraded(),
+        replacements,
+        refill_rate: plan.lost_data.refill_rate(),
+        read_only: plan.lost_data.is_degraded(),
         costs: Costs::FREE,
         policies,
     };
@@ -152,14 +160,19 @@ pub(crate) fn serve_plan(
 /// Creates the directories of a server's records, in its first data directory. Where nothing may be
 /// changed, only those count that are there.
 fn create_records(plan: &ServerPlan) -> Result<Vec<(RecordTable, PathBuf)>, UserError> {
-    let mut records = vec![(RecordTable::Sizes, SIZES), (RecordTable::Mirrors, MIRRORS)];
+    let mut records = vec![
+        (RecordTable::Sizes, SIZES),
+        (RecordTable::Mirrors, MIRRORS),
+        (RecordTable::Lacking, LACKING),
+    ];
     records.push(match plan.id {
         0 => (RecordTable::Catalogue, CATALOGUE),
         _ => (RecordTable::CatalogueCopy, CATALOGUE_COPY),
     });
     let first = plan.data.first().cloned().unwrap_or_default();
     let records = records.into_iter().map(|(table, name)| (table, first.join(name)));
-    let records = records.filter(|(_, directory)| !plan.degraded || directory.is_dir());
+    let records =
+        records.filter(|(_, directory)| !plan.lost_data.is_degraded() || directory.is_dir());
     let records: Vec<(RecordTable, PathBuf)> = records.collect();
     for (_, directory) in &records {
         std::fs::create_dir_all(directory)

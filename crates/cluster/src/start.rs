@@ -7,6 +7,7 @@ use crate::instance::{begin_start, directories, forget, make_ready, write};
 use crate::labels::FoundLabel;
 use crate::leftovers::open_log;
 use crate::local_server::LocalOrder;
+use crate::lost_data::LostData;
 use crate::memories::discard_unused;
 use crate::process::{Child, Program};
 use crate::server::raise_descriptors;
@@ -42,8 +43,8 @@ pub struct ServerOptions {
     /// Host, by name or address, on which servers listen by TCP, each on a port of its own. `None`
     /// uses Unix sockets in the instance directory.
     pub tcp_host: Option<String>,
-    /// True to start without data directories that are lost. Then nothing can be changed.
-    pub degraded: bool,
+    /// What to do about data directories that are lost.
+    pub lost_data: LostData,
     /// Memory of each server, in bytes, in which its files are. `None`: in the data directories.
     pub memory_bytes: Option<u64>,
 }
@@ -57,7 +58,7 @@ impl Default for ServerOptions {
             disk_timeout_s: DISK_TIMEOUT_S,
             direct: Direct::None,
             tcp_host: None,
-            degraded: false,
+            lost_data: LostData::Refuse,
             memory_bytes: None,
         }
     }
@@ -121,11 +122,12 @@ fn start_ready(
     attached: bool,
 ) -> Result<(InstanceFile, Vec<Child>), UserError> {
     let mut file = planned(instance, data, options);
+    let lost_data = options.lost_data;
     let ids = 0..file.servers.len() as u32;
-    let begin = |id| Starting::begin(instance, program, &file, id, attached);
+    let begin = |id| Starting::begin(instance, program, (&file, lost_data), id, attached);
     let mut servers = ids.map(begin).collect::<Result<Vec<_>, _>>()?;
     let found = servers.iter_mut().map(Starting::found).collect::<Result<Vec<_>, _>>()?;
-    let permissions = permissions(&found, labels(&found), options.degraded)?;
+    let permissions = permissions(&found, labels(&found), lost_data)?;
     file.degraded = file.degraded.map(|_| lost_disks(&permissions));
     servers.iter_mut().zip(&permissions).for_each(|(server, permission)| server.send(permission));
     for (server, entry) in servers.iter_mut().zip(&mut file.servers) {
@@ -171,7 +173,7 @@ fn planned(instance: &Instance, data: &DataDirectories, options: &ServerOptions)
         dirty_percent: options.dirty_percent,
         disk_timeout_s: options.disk_timeout_s,
         direct: options.direct.clone(),
-        degraded: options.degraded.then(Vec::new),
+        degraded: options.lost_data.is_degraded().then(Vec::new),
         memory_bytes: options.memory_bytes,
         supervisor: None,
         origin: None,
@@ -190,11 +192,11 @@ impl Starting {
     fn begin(
         instance: &Instance,
         program: &Program,
-        file: &InstanceFile,
+        (file, lost_data): (&InstanceFile, LostData),
         id: u32,
         attached: bool,
     ) -> Result<Self, UserError> {
-        let (order, log) = (LocalOrder::of(file, id)?, instance.log_path(id));
+        let (order, log) = (LocalOrder::of(file, id, lost_data)?, instance.log_path(id));
         let command = program.command(&role(instance, id, attached));
         let process = Child::start(command, open_log(&log)?.into())?;
         let mut server = Self { id, log, process };

@@ -7,6 +7,7 @@ use crate::control::{Commit, Found, Permission, ServerMessage, receive, report};
 use crate::data::has_catalogue;
 use crate::generations::{FoundDisk, Logs, of_catalogue, of_disk};
 use crate::labels::{OwnDirectories, has_objects};
+use crate::lost_data::LostData;
 use crate::memory::{give_back_empty, refuse_lost};
 use crate::server::{ServerPlan, serve_plan};
 use interface::{ExitCode, UserError};
@@ -44,13 +45,18 @@ pub(crate) fn serve_started(
 ) -> Result<(), UserError> {
     let mut is_serving = false;
     let served = begun.and_then(|plan| {
-        let own = OwnDirectories::lock(plan.id, plan.servers, &plan.data, plan.degraded)?;
+        let own = OwnDirectories::lock(plan.id, plan.servers, &plan.data, plan.lost_data)?;
         plan.data.iter().try_for_each(|directory| refuse_lost(directory, plan.id))?;
-        report(&ServerMessage::Found(found(plan.id, &plan.data, plan.degraded, &own)?));
+        report(&ServerMessage::Found(found(plan.id, &plan.data, plan.lost_data, &own)?));
         let Permission { set, step, generation, lost } = receive_order()?;
-        if !plan.degraded {
-            own.label(&set)?;
-        }
+        let lost = match plan.lost_data {
+            LostData::Degraded => lost,
+            LostData::Refuse | LostData::Refill { .. } => {
+                own.label(&set, &lost)?;
+                // New ones have taken their places.
+                Vec::new()
+            }
+        };
         let logs = Logs::of_server(plan.id, &plan.data);
         if let Some(step) = step {
             logs.begin(step)?;
@@ -103,21 +109,22 @@ pub(crate) fn serve_started(
 pub(crate) fn found(
     id: u32,
     data: &[PathBuf],
-    degraded: bool,
+    lost_data: LostData,
     own: &OwnDirectories,
 ) -> Result<Found, UserError> {
     let first = data.first().filter(|_| id == 0);
     let logs = Logs::of_server(id, data);
     let disk = |(path, absent): (&Path, Option<&str>)| {
         let generations = if absent.is_some() { Generations::default() } else { of_disk(path)? };
-        Ok::<_, UserError>(FoundDisk { generations, absent: absent.map(str::to_owned) })
+        let (absent, has_objects) = (absent.map(str::to_owned), has_objects(path));
+        Ok::<_, UserError>(FoundDisk { generations, absent, has_objects })
     };
     Ok(Found {
         data: data.to_vec(),
         labels: own.labels()?,
         disks: own.absent().map(disk).collect::<Result<_, _>>()?,
         catalogue: first.map_or(Ok(Generations::default()), |first| of_catalogue(first))?,
-        has_room: !degraded && logs.reserve()?,
+        has_room: !lost_data.is_degraded() && logs.reserve()?,
         has_catalogue: first.is_some_and(|first| has_catalogue(first)),
         has_objects: data.iter().any(|directory| has_objects(directory)),
     })

@@ -69,7 +69,8 @@ pub enum ObjectRequest {
         file: FileId,
         /// Number of the disk.
         disk: DiskId,
-    },    /// Says that the sender compares or writes a whole copy anew, whatever it lacks. The reply is
+    },
+    /// Says that the sender compares or writes a whole copy anew, whatever it lacks. The reply is
     /// [`Reply::LostCopy`](crate::Reply::LostCopy) if the copy was lost with its directory. Until
     /// [`ObjectRequest::Renewed`] it is not read.
     Renewing {

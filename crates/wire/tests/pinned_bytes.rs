@@ -25,10 +25,10 @@ use wire::{
     Entry, EntryKind, Fault, FileDefaults, FileRecord, FileRequest, FileSize, FlushRequest,
     GroupMessage, GroupRequest, JoinRequest, LeaveRequest, LineName, LineReader, LineTaker,
     LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, ObjectRequest,
-    PartRequest, Place, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RegisterRequest,
-    RenameManner, Reply, Request, RequestId, ScrubRequest, Scrubbed, SentLine, ServerRequest,
-    RefillStatus, ServerStatus, Special, TransferName, UnlockRequest, WriteGathered, WriteRequest, decode_record,
-    encode_record,
+    PartRequest, Place, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RefillStatus,
+    RegisterRequest, RenameManner, Reply, Request, RequestId, ScrubRequest, Scrubbed, SentLine,
+    ServerRequest, ServerStatus, Special, TransferName, UnlockRequest, WriteGathered, WriteRequest,
+    decode_record, encode_record,
 };
 
 /// Makes a test of a table of rows `variant, example, bytes;`.

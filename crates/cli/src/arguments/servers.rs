@@ -79,6 +79,13 @@ pub(crate) struct Start {
     /// on the others can be read; nothing can be changed.
     #[arg(long)]
     pub(crate) degraded: bool,
+    /// Take empty data directories in the places of lost ones, and fill them from the copies of
+    /// mirrored files while the instance is used. Files without a copy have lost what was there.
+    #[arg(long, conflicts_with_all = ["degraded", "memory"])]
+    pub(crate) refill: bool,
+    /// Maximum number of bytes that each server fills in a second.
+    #[arg(long, value_parser = size, value_name = "SIZE", requires = "refill")]
+    pub(crate) refill_rate: Option<u64>,
     /// Path of this program on the hosts (default: its path on this machine).
     #[arg(long, value_name = "PATH")]
     pub(crate) remote_program: Option<PathBuf>,
@@ -192,6 +199,9 @@ pub(crate) struct Serve {
     /// End when standard input ends.
     #[arg(long)]
     pub(crate) attached: bool,
+    /// Take empty data directories in the places of lost ones, and fill them from copies.
+    #[arg(long)]
+    pub(crate) refill: bool,
 }
 
 /// Arguments that only identify the process in listings of a host.

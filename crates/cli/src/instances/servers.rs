@@ -5,12 +5,12 @@ use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start};
 use crate::output::format::{plural, show_size};
 use crate::output::present;
 use client::{
-    Direct, Instance, InstanceFile, LostDisk, LostFile, Protection, ServerEntry, ServerState,
-    ServerStatus, Session,
+    Direct, Instance, InstanceFile, LostDisk, LostFile, Protection, RefillStatus, ServerEntry,
+    ServerState, ServerStatus, Session,
 };
 use cluster::{
-    DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, Program, Rebuilt,
-    ServerOptions, Target,
+    DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, LostData, Program,
+    Rebuilt, ServerOptions, Target,
 };
 use interface::{ReplacementPolicies, UserError};
 use serde_json::json;
@@ -59,7 +59,22 @@ pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
         let (whose, pid) = (whose(server), server.pid);
         present::line(&format!("  {whose}  process {pid}  {}", place_of_data(&file, server)))?;
     }
+    if arguments.refill {
+        show_refill(&session)?;
+    }
     file.degraded.map_or(Ok(()), |lost| show_degraded(&session, &file.servers, &lost))
+}
+
+/// Says what is being filled, as far as servers know it yet.
+fn show_refill(session: &Session) -> Result<(), UserError> {
+    for state in session.status()? {
+        let refill = state.status.as_ref().map(|status| status.refill).unwrap_or_default();
+        let words = refill_words(&refill);
+        if !words.is_empty() {
+            present::line(&format!("  {}{words}", whose(&state.entry)))?;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a protection that files on one server cannot have, before anything is started.
@@ -164,13 +179,22 @@ fn direct(Start { direct, data, .. }: &Start) -> Result<Direct, UserError> {
     }
 }
 
+/// What to do about data directories that are lost.
+fn lost_data(arguments: &Start) -> LostData {
+    match arguments {
+        Start { degraded: true, .. } => LostData::Degraded,
+        Start { refill: true, .. } => LostData::Refill { bytes_per_second: arguments.refill_rate },
+        _ => LostData::Refuse,
+    }
+}
+
 fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, UserError> {
     let parent = instance.directory().join(cluster::DATA);
     let servers = arguments.servers.or(arguments.servers_per_host).unwrap_or(SERVERS);
     let in_memory = arguments.memory.is_some();
     let data = DataDirectories::share(&arguments.data, servers, &parent, in_memory)?;
     let options = ServerOptions {
-        degraded: arguments.degraded,
+        lost_data: lost_data(arguments),
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
         disk_timeout_s: arguments.disk_timeout_s,
@@ -189,7 +213,7 @@ fn start_on_hosts(
     let Start { servers, servers_per_host, data, .. } = arguments;
     let placements = plan.placements(*servers, *servers_per_host, data)?;
     let options = HostOptions {
-        degraded: arguments.degraded,
+        lost_data: lost_data(arguments),
         cache_bytes: arguments.cache,
         dirty_percent: arguments.dirty,
         disk_timeout_s: arguments.disk_timeout_s,
@@ -310,7 +334,11 @@ fn rebuild_catalogue(arguments: &Doctor) -> Result<(), UserError> {
 
 pub(crate) fn serve(arguments: &Serve, policies: ReplacementPolicies) -> Result<(), UserError> {
     let instance = Instance::at(&arguments.instance);
-    cluster::serve_process(&instance, arguments.id, arguments.attached, policies)
+    let lost_data = match arguments.refill {
+        true => LostData::Refill { bytes_per_second: None },
+        false => LostData::Refuse,
+    };
+    cluster::serve_process(&instance, arguments.id, arguments.attached, lost_data, policies)
 }
 
 /// Description of a server, with its host if it has one.
@@ -342,6 +370,7 @@ fn state_line(state: &ServerState) -> String {
                 show_size(total(|disk| disk.free_bytes)),
                 show_size(total(|disk| disk.size_bytes)),
             ) + &mirrors_words(status)
+                + &refill_words(&status.refill)
         }
         Err(cause) => format!("  {whose}  does not answer at {}: {cause}", entry.address),
     }
@@ -360,6 +389,35 @@ fn mirrors_words(status: &ServerStatus) -> String {
     behind + &repaired
 }
 
+/// Returns words about data directories that are filled again, if some are.
+fn refill_words(refill: &RefillStatus) -> String {
+    if refill.unlisted_disks > 0 {
+        return "  finds out what its new data directories lack".to_owned();
+    }
+    let RefillStatus { files, bytes, filled_bytes, elapsed_ms, lost_files, .. } = *refill;
+    let lost = match lost_files {
+        0 => String::new(),
+        _ => {
+            let lost = plural(lost_files, "file");
+            format!("  {lost} without a copy lost bytes: unisono scrub lists them")
+        }
+    };
+    if files == 0 {
+        return lost;
+    }
+    let all = bytes.max(1) + filled_bytes;
+    let percent = filled_bytes * 100 / all;
+    let left = match filled_bytes {
+        0 => String::new(),
+        _ => {
+            let ms = u128::from(elapsed_ms) * u128::from(bytes) / u128::from(filled_bytes);
+            format!(", about {} s left", ms.div_ceil(1000))
+        }
+    };
+    let (files, size) = (plural(files, "file"), show_size(bytes));
+    format!("  fills {files} again: {percent} % done, {size} to fill{left}") + &lost
+}
+
 pub(crate) fn state_json(state: &ServerState) -> serde_json::Value {
     let ServerState { entry, status, files } = state;
     match status {
@@ -373,6 +431,11 @@ pub(crate) fn state_json(state: &ServerState) -> serde_json::Value {
             "catalogue_copies": status.copies.iter().map(|server| server.0).collect::<Vec<_>>(),
             "copies_behind_of": status.behind.iter().map(|server| server.0).collect::<Vec<_>>(),
             "files_behind": status.files_behind, "repaired": status.repaired,
+            "refill": {
+                "unlisted_disks": status.refill.unlisted_disks, "files": status.refill.files,
+                "bytes": status.refill.bytes, "filled_bytes": status.refill.filled_bytes,
+                "lost_files": status.refill.lost_files,
+            },
             "disks": status.disks.iter().map(|(capacity, free)| json!({
                 "capacity_bytes": capacity, "free_bytes": free
             })).collect::<Vec<_>>(),

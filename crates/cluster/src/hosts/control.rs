@@ -4,6 +4,7 @@
 use super::launcher::Launcher;
 use super::options::HostOptions;
 use super::placement::Placement;
+use crate::lost_data::LostData;
 use client::{Direct, InstanceFile};
 use interface::Failure;
 use serde::{Deserialize, Serialize};
@@ -49,7 +50,7 @@ pub(super) struct ServerOrder {
     pub(super) dirty_percent: u32,
     pub(super) disk_timeout_s: u32,
     pub(super) direct: Direct,
-    pub(super) degraded: bool,
+    pub(super) lost_data: LostData,
     pub(super) memory_bytes: Option<u64>,
     pub(super) allow_root: bool,
     pub(super) key: [u8; 32],

@@ -1,5 +1,6 @@
 //! Options of servers on hosts.
 
+use crate::lost_data::LostData;
 use client::Direct;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -16,8 +17,8 @@ pub struct HostOptions {
     pub disk_timeout_s: u32,
     /// Disks that bypass the page cache.
     pub direct: Direct,
-    /// True to start without data directories that are lost. Then nothing can be changed.
-    pub degraded: bool,
+    /// What to do about data directories that are lost.
+    pub lost_data: LostData,
     /// Memory of each server, in bytes, in which its files are. `None`: in the data directories.
     pub memory_bytes: Option<u64>,
     /// True if servers may run as root.

@@ -64,7 +64,7 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
     let name = format!("{prefix}{}", order.id);
     let data: Vec<PathBuf> = parents.iter().map(|parent| parent.join(&name)).collect();
     // What is missing stays so where nothing may be changed.
-    for directory in data.iter().filter(|data| !order.degraded || data.exists()) {
+    for directory in data.iter().filter(|data| !order.lost_data.is_degraded() || data.exists()) {
         make_private(directory)?;
         refuse_links_in(directory)?;
     }
@@ -78,7 +78,7 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
         dirty_percent: order.dirty_percent,
         disk_timeout_s: order.disk_timeout_s,
         key: order.key,
-        degraded: order.degraded,
+        lost_data: order.lost_data,
         memory_bytes: order.memory_bytes,
         generation: 0,
         lost: Vec::new(),

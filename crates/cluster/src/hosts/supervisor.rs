@@ -120,7 +120,7 @@ async fn begin<'a>(
 ) -> Result<InstanceFile, UserError> {
     let timeout = Duration::from_secs(order.options.start_timeout_s.into());
     let found = launch_all(instance, order, launched, timeout).await?;
-    let permissions = permissions(&found, labels(order, &found), order.options.degraded)?;
+    let permissions = permissions(&found, labels(order, &found), order.options.lost_data)?;
     let permitted = launched.iter_mut().zip(found).zip(&permissions);
     let memory_gib = order.options.memory_bytes.unwrap_or(0) / GIB;
     let timeout = timeout + MEMORY_TIMEOUT_PER_GIB * u32::try_from(memory_gib).unwrap_or(u32::MAX);
@@ -142,7 +142,7 @@ async fn begin<'a>(
         dirty_percent: order.options.dirty_percent,
         disk_timeout_s: order.options.disk_timeout_s,
         direct: order.options.direct.clone(),
-        degraded: order.options.degraded.then(|| lost_disks(&permissions)),
+        degraded: order.options.lost_data.is_degraded().then(|| lost_disks(&permissions)),
         memory_bytes: order.options.memory_bytes,
         supervisor: own_name(),
         origin: Some(origin.map_err(|error| cannot_write("origin".as_ref(), &error))?),
@@ -240,7 +240,7 @@ fn server_order(
         dirty_percent: order.options.dirty_percent,
         disk_timeout_s: order.options.disk_timeout_s,
         direct: order.options.direct.clone(),
-        degraded: order.options.degraded,
+        lost_data: order.options.lost_data,
         memory_bytes: order.options.memory_bytes,
         allow_root: order.options.allow_root,
         key,

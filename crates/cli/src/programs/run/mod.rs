@@ -27,7 +27,9 @@ use crate::output::format::plural;
 use crate::output::present;
 use crate::programs::launch::{CannotStart, exit_code, find, refuse_ranks, spawn_failed};
 use client::{Direct, Session};
-use cluster::{HostOptions, JobInstance, JobProgram, Program, ServerOptions, Signals, Target};
+use cluster::{
+    HostOptions, JobInstance, JobProgram, LostData, Program, ServerOptions, Signals, Target,
+};
 use compare::{Compare, Compared, PlainRun};
 use deadline::{Deadline, end_of_run};
 use interface::{ExitCode, UserError, size_word};
@@ -151,7 +153,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
         }
         Target::Hosts(plan) => {
             let options = HostOptions {
-                degraded: false,
+                lost_data: LostData::Refuse,
                 cache_bytes: arguments.cache,
                 dirty_percent: client::DIRTY_PERCENT,
                 disk_timeout_s: client::DISK_TIMEOUT_S,

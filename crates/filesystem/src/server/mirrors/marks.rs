@@ -10,6 +10,10 @@ use units::{FileId, ServerId};
 use wire::{Fault, FileRecord};
 use world::{RecordChange, RecordTable, World};
 
+/// In place of a file: the catalogue may have recorded that copies are behind. No file has this
+/// number.
+const BEHIND: FileId = FileId(0);
+
 /// Marks of one server.
 pub(crate) struct Marks<W> {
     world: W,
@@ -25,6 +29,8 @@ impl<W: World> Marks<W> {
     pub(crate) async fn load(world: W, server: ServerId) -> Result<(Self, Vec<FileRecord>), Fault> {
         let records = world.records(RecordTable::Mirrors).await;
         let records = records.map_err(|error| records_fault(server, &error))?;
+        let (behind, records): (Vec<_>, Vec<_>) =
+            records.into_iter().partition(|(key, _)| *key == BEHIND.0);
         let record = |(key, value): (u64, Vec<u8>)| {
             wire::decode_record::<FileRecord>(&value).map_err(|error| {
                 let cause = format!("the mark of file {key} is damaged: {error}");
@@ -32,7 +38,8 @@ impl<W: World> Marks<W> {
             })
         };
         let records: Vec<FileRecord> = records.into_iter().map(record).collect::<Result<_, _>>()?;
-        let marked = records.iter().map(|record| record.file).collect();
+        let marked = records.iter().map(|record| record.file);
+        let marked = marked.chain(behind.first().map(|_| BEHIND)).collect();
         let marks =
             Self { world, server, marked: RefCell::new(marked), obsolete: RefCell::default() };
         Ok((marks, records))
@@ -43,11 +50,31 @@ impl<W: World> Marks<W> {
         self.marked.borrow().is_empty()
     }
 
+    /// True if the catalogue may have recorded that copies are behind.
+    pub(super) fn may_be_behind(&self) -> bool {
+        self.marked.borrow().contains(&BEHIND)
+    }
+
+    /// Marks that the catalogue is about to record that copies are behind: also when no file is
+    /// marked any more, it must be told that none is.
+    pub(super) async fn mark_behind(&self) -> Result<(), Fault> {
+        self.put(BEHIND, Vec::new()).await
+    }
+
+    /// Takes that mark away, soon.
+    pub(super) fn unmark_behind(&self) {
+        self.unmark(BEHIND);
+    }
+
     /// Marks a file. The mark is on stable storage when this returns.
     pub(super) async fn mark(&self, record: &FileRecord) -> Result<(), Fault> {
-        let (mut changes, removed) = self.removals(Some(record.file));
-        changes.push(RecordChange::put(record.file.0, wire::encode_record(record)));
-        self.marked.borrow_mut().insert(record.file);
+        self.put(record.file, wire::encode_record(record)).await
+    }
+
+    async fn put(&self, file: FileId, value: Vec<u8>) -> Result<(), Fault> {
+        let (mut changes, removed) = self.removals(Some(file));
+        changes.push(RecordChange::put(file.0, value));
+        self.marked.borrow_mut().insert(file);
         self.change(changes, removed).await
     }
 

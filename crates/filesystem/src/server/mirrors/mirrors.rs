@@ -23,9 +23,7 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use tracing::warn;
 use units::{ByteRange, DiskId, FileId, KIB, Run, ServerId};
-use wire::{
-    CatalogueRequest, Fault, FileRecord, FileSize, LINE_BYTES_MAX, ObjectRequest, Reply,
-};
+use wire::{CatalogueRequest, Fault, FileRecord, FileSize, LINE_BYTES_MAX, ObjectRequest, Reply};
 use world::{Disk, DiskError, Memory, Payload, Scope, World};
 
 /// Bytes that may be on the way to copies at a time.
@@ -105,7 +103,7 @@ impl<W: World> Mirrors<W> {
         kept_sizes: Rc<KeptSizes<W>>,
     ) -> Self {
         let fell_behind = Rc::new(Signal::default());
-        let must_clear = Cell::new(!marked.is_empty());
+        let must_clear = Cell::new(!marked.is_empty() || marks.may_be_behind());
         let marked =
             marked.iter().filter_map(|record| MirroredFile::marked(record, own, &fell_behind));
         let marked = marked.inspect(|file| match lacking.to_fill(file.file) {
@@ -344,15 +342,21 @@ impl<W: World> Mirrors<W> {
                 return Err(fault);
             }
         }
-        if file.is_behind() {
-            // What is stored here counts as stored, and may not be in the copy.
-            return self.record(true).await;
-        }
-        let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
-        let synced = self.call(file, sync, None).await.map(|_| ());
-        self.unless_behind((file, FIRST), synced)?;
-        if file.is_behind() {
-            return self.record(true).await;
+        loop {
+            if file.is_behind() {
+                // What is stored here counts as stored, and may not be in the copy.
+                self.record(true).await?;
+                if file.is_behind() {
+                    return Ok(());
+                }
+                // It was renewed meanwhile.
+            }
+            let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
+            let synced = self.call(file, sync, None).await.map(|_| ());
+            self.unless_behind((file, FIRST), synced)?;
+            if !file.is_behind() {
+                break;
+            }
         }
         if let Some(changes) = changes {
             self.unmark(file, changes);
@@ -491,15 +495,17 @@ impl<W: World> Mirrors<W> {
         done.1.until(|| done.0.borrow_mut().take()).await
     }
 
-    /// Records with the catalogue whether copies may be behind. Does nothing if none should be and
-    /// one is.
+    /// Records with the catalogue whether copies may be behind, unless that is not so any more.
     pub(super) async fn record(&self, is_behind: bool) -> Result<(), Fault> {
         let free = || (!self.is_recording.replace(true)).then_some(());
         self.recorded.until(free).await;
         let _recording = Recording(&self.is_recording, &self.recorded);
-        let is_over = !is_behind && self.files_behind() > 0;
+        let is_over = is_behind != (self.files_behind() > 0);
         if is_over || self.is_recorded.get() == Some(is_behind) {
             return Ok(());
+        }
+        if is_behind {
+            self.marks.mark_behind().await?;
         }
         self.is_recorded.set(None);
         self.must_clear.set(true);
@@ -518,7 +524,19 @@ impl<W: World> Mirrors<W> {
         }
         self.is_recorded.set(Some(is_behind));
         self.must_clear.set(is_behind);
+        if !is_behind {
+            self.marks.unmark_behind();
+        }
+        // It is to be cleared again.
+        self.fell_behind.notify();
         Ok(())
+    }
+
+    /// Has the catalogue told that no copy is behind, once none is: what copies may lack of lost
+    /// disks is known otherwise.
+    pub(crate) fn clear_record(&self) {
+        self.must_clear.set(true);
+        self.fell_behind.notify();
     }
 
     /// Reads a range of an object from the copy of a file, for this server, which lacks it.

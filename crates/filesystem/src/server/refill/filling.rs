@@ -80,12 +80,7 @@ impl<W: World> Server<W> {
     }
 
     /// Fills the next bytes of an object. Returns their number.
-    async fn fill_piece(
-        &self,
-        file: &MirroredFile,
-        disk: DiskId,
-        from: u64,
-    ) -> Result<u64, Fault> {
+    async fn fill_piece(&self, file: &MirroredFile, disk: DiskId, from: u64) -> Result<u64, Fault> {
         // To the end: if these are the last bytes, none may follow meanwhile.
         let _locked = file.lock(disk, ByteRange::new(from, u64::MAX)).await;
         let failed = |error: DiskError| disk_fault(self.config().id, &error);

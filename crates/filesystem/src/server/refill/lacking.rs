@@ -239,9 +239,8 @@ impl<W: World> Lacking<W> {
             known.map_or(new.clone(), |known| known.with(new))
         });
         let files: Vec<LackingFile> = files.collect();
-        let put = |file: &LackingFile| {
-            RecordChange::put(file.record.file.0, wire::encode_record(file))
-        };
+        let put =
+            |file: &LackingFile| RecordChange::put(file.record.file.0, wire::encode_record(file));
         self.store(files.iter().map(put).collect()).await?;
         let mut listed = self.listed.borrow_mut();
         listed.extend(files.into_iter().map(|file| (file.record.file, Listed::new(file))));
@@ -364,4 +363,3 @@ impl LackingFile {
         }
     }
 }
-

@@ -55,6 +55,7 @@ impl<W: World> Server<W> {
         }
         self.lacking().all_listed().await?;
         self.mirrors().begin_filling();
+        self.mirrors().clear_record();
         Ok(count)
     }
 

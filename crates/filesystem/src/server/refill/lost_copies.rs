@@ -41,7 +41,8 @@ impl<W: World> Server<W> {
             };
             // One that has ended since is told again.
             let limit = self.world().sleep(ROOM_TIMEOUT);
-            if let Either::Right(_) = select(pin!(self.lacking().until(has_room)), pin!(limit)).await
+            if let Either::Right(_) =
+                select(pin!(self.lacking().until(has_room)), pin!(limit)).await
             {
                 return;
             }
