@@ -11,14 +11,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 use support::{DATA_CHECK, Place, Running, USAGE, bytes, gone, program, signal, until};
 
-const MIB: usize = 1 << 20;
+pub(crate) const MIB: usize = 1 << 20;
 
 /// Names and contents of some files.
-type Files = Vec<(String, Vec<u8>)>;
+pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
 /// An instance of three servers with mirrored files: large and small ones, one of which was changed
 /// in place and one cut.
-fn with_files() -> (Place, Files) {
+pub(crate) fn with_files() -> (Place, Files) {
     let place = Place::new();
     place.start(&["--servers", "3", "--protect", "mirror"]);
     let content = bytes(7 * MIB + 4321);
@@ -39,19 +39,19 @@ fn with_files() -> (Place, Files) {
     (place, files)
 }
 
-fn check(place: &Place, files: &Files, when: &str) {
+pub(crate) fn check(place: &Place, files: &Files, when: &str) {
     for (name, content) in files {
         let got = place.run(&["get", name, "-"]).done().output;
         assert!(got == *content, "{name} {when}");
     }
 }
 
-fn data(place: &Place, server: u32) -> PathBuf {
+pub(crate) fn data(place: &Place, server: u32) -> PathBuf {
     place.instance().join(format!("data/server-{server}"))
 }
 
 /// Sum of a number that all servers report.
-fn sum(place: &Place, key: &str) -> u64 {
+pub(crate) fn sum(place: &Place, key: &str) -> u64 {
     place.status().iter().map(|server| server[key].as_u64().expect("a number")).sum()
 }
 

@@ -36,6 +36,7 @@ mod preloaded;
 mod programs;
 mod readme;
 mod rebuilt;
+mod refilled;
 mod reproduce;
 mod run;
 mod scenarios;

@@ -158,8 +158,9 @@ pub(crate) fn common_set(
                 return Err(UserError::usage(
                     format!("{other} does not belong to the other data directories"),
                     format!("it has no label {LABEL_FILE}, but {first} has one"),
-                    "name the directories of the first start, or only new ones   (to read what is \
-                     left without lost directories: unisono start --degraded)",
+                    "name the directories of the first start, or only new ones; if some are lost, \
+                     have empty ones filled from copies: unisono start --refill; or read what is \
+                     left: unisono start --degraded",
                 ));
             }
         }

@@ -161,7 +161,7 @@ impl Run {
     /// True if the disks of a server, which is down, are to be lost now, and everything that a sync
     /// has acknowledged is elsewhere.
     fn may_lose(&self, cluster: &Cluster, node: u32) -> bool {
-        let is_wanted = (self.seed ^ cluster.engine.now().as_ns()) % 3 == 0;
+        let is_wanted = (self.seed ^ cluster.engine.now().as_ns()).is_multiple_of(3);
         let behind = (1 << 63) + u64::from(node);
         let is_behind = || {
             let catalogue = records(cluster, 0, RecordTable::Catalogue);

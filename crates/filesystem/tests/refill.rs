@@ -31,7 +31,7 @@ fn shape(seed: u64) -> Shape {
         clients: 3,
         cache_blocks: seed / 6 % 9,
         client_caches: false,
-        copies: seed % 4 == 0,
+        copies: seed.is_multiple_of(4),
         protection: Protection::Mirror,
         // Objects of more than one piece.
         block_bytes: if large { 300_000 } else { 64 },

@@ -87,7 +87,7 @@ pub enum Reply {
         more: bool,
     },
     /// Status of the server.
-    Status(ServerStatus),
+    Status(Box<ServerStatus>),
     /// Buffer statistics of a file.
     Buffers(BufferStatistics),
     /// Digest of each piece of a block.

@@ -217,7 +217,8 @@ pinned!(request: Request {
     Request::Object(ObjectRequest::Renewed { .. }),
         ObjectRequest::Renewed { file: FILE }.into(), "03 | 08 09";
     Request::Object(ObjectRequest::LostCopy { .. }),
-        ObjectRequest::LostCopy { record: Box::new(record()) }.into(), "03 | 09";
+        ObjectRequest::LostCopy { record: Box::new(record()) }.into(),
+        "03 | 09 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01";
     Request::Object(ObjectRequest::KeepSize { .. }),
         ObjectRequest::KeepSize { file: FILE, size: SIZE }.into(), "03 | 0a 09 01 ac 02";
     Request::Object(ObjectRequest::KeptSize { .. }),
@@ -362,7 +363,7 @@ pinned!(reply: Reply {
         "02 | 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 00";
     Reply::Entries { .. }, Reply::Entries { entries: vec![entry()], more: true },
         "03 | 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 00 01";
-    Reply::Status(_), Reply::Status(status()),
+    Reply::Status(_), Reply::Status(Box::new(status())),
         "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01 01 02 0a 0b 11 0c 0d 0e 0f 10";
     Reply::Buffers(_), Reply::Buffers(buffer_statistics()), "05 | 01 02 03 04 05";
     Reply::Digests(_), Reply::Digests(vec![1, 300]), "06 | 02 01 ac 02";

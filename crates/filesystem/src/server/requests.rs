@@ -215,6 +215,6 @@ impl<W: World> Server<W> {
             repaired: self.disks().repaired(),
             refill: self.lacking().status(),
         };
-        Ok(Reply::Status(status).into())
+        Ok(Reply::Status(Box::new(status)).into())
     }
 }

@@ -176,7 +176,7 @@ impl<W: World> Client<W> {
         for server in 0..self.servers() {
             let reply = self.call(ServerId(server), ServerRequest::Status).await;
             statuses.push(reply.and_then(|reply| match reply {
-                Reply::Status(status) => Ok(status),
+                Reply::Status(status) => Ok(*status),
                 other => Err(unexpected(&other)),
             }));
         }
