@@ -203,6 +203,52 @@ fn copies_of_a_server_that_was_killed_are_renewed() {
 }
 
 #[test]
+fn a_file_is_protected_later_or_no_more() {
+    let place = Place::new();
+    place.start(&["--servers", "3"]);
+    let content = bytes(5 * MIB + 7);
+    place.file("local", &content);
+    place.run(&["put", "local", "file"]).done();
+    place.file("local", &content[..1]);
+    place.run(&["put", "local", "tiny"]).done();
+    let files = vec![("file".to_owned(), content)];
+    let library = Connection::open(&Instance::at(place.instance())).expect("it runs");
+    let open = library.open_file("file").expect("it is there");
+    place.run(&["layout", "set", "file", "--protect", "mirror"]).done();
+    // A client that had it open before protects it too.
+    let mut files = files;
+    open.write_at(&[7; 100_000], 999_999).expect("it has room");
+    open.flush(true).expect("it is stored");
+    files[0].1[999_999..][..100_000].fill(7);
+    until("all copies are equal", || (sum(&place, "files_behind") == 0).then_some(()));
+    drop((open, library));
+    let record = place.run(&["layout", "get", "file", "--json"]).done().json();
+    assert_eq!(record["protection"], "mirror");
+    let else_set = ["layout", "set", "file", "--protect", "mirror", "--block", "64KiB"];
+    place.run(&else_set).refused(USAGE, &["only --protect"]);
+    let alone = ["layout", "set", "tiny", "--protect", "mirror"];
+    place.run(&alone).refused(USAGE, &["needs 2 servers"]);
+    place.run(&["rm", "tiny"]).done();
+    place.run(&["stop"]).done();
+    let (directory, kept) = (data(&place, 1), place.path("kept"));
+    fs::rename(&directory, &kept).expect("a test may move it");
+    place.start(&["--degraded", "--servers", "3"]);
+    check(&place, &files, "without a server");
+    place.run(&["stop"]).done();
+    fs::rename(&kept, &directory).expect("a test may move it");
+    place.start(&["--servers", "3"]);
+    place.run(&["layout", "set", "file", "--protect", "none"]).done();
+    check(&place, &files, "without copies");
+    place.run(&["stop"]).done();
+    for server in 0..3 {
+        let objects = fs::read_dir(data(&place, server).join("objects")).expect("it is there");
+        let names = objects.flatten().map(|object| object.file_name().into_string().unwrap());
+        let copies: Vec<String> = names.filter(|name| name.starts_with(['8', '9'])).collect();
+        assert_eq!(copies, Vec::<String>::new(), "server {server}");
+    }
+}
+
+#[test]
 fn one_server_cannot_mirror() {
     let place = Place::new();
     let refused = ["start", "--servers", "1", "--protect", "mirror"];

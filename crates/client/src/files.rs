@@ -97,6 +97,25 @@ impl Session {
         self.set_defaults("", FileDefaults { protection: Some(protection), ..defaults })
     }
 
+    /// Protects a file that is there, or ceases to. Its copies are written then, or removed.
+    ///
+    /// # Errors
+    /// Fails when the file is on too few servers, or one of them does not answer.
+    pub fn protect_file(&self, file: &FileRecord, protection: Protection) -> Result<(), UserError> {
+        let what = format!("cannot change the protection of {:?}", file.name);
+        let told = |fault| match fault {
+            Fault::BadRequest { cause } => UserError::usage(
+                &what,
+                cause,
+                "copy the file into a directory with that protection: unisono layout set, cp",
+            ),
+            fault => UserError::of_fault(&what, &fault),
+        };
+        self.with_connected(&what, async |client| {
+            client.protect(file, protection).await.map_err(told)
+        })
+    }
+
     /// Renames a file or a directory. With `replace`, an existing file of the new name is replaced.
     pub fn rename(&self, from: &str, to: &str, replace: bool) -> Result<(), UserError> {
         let what = format!("cannot rename {from:?} to {to:?}");

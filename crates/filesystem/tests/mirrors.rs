@@ -3,22 +3,23 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use crate::sizes::{Buffers, TestClient, read, write, write_from};
+use crate::sizes::{Buffers, TestClient, overwrite, read, write, write_from};
 use crate::support;
 
 use filesystem::collective::Strategy;
 use filesystem::{BufferPool, Fault};
+use futures_util::future::join;
 use policy::{Direction, Pattern, Protection, copy_object};
 use std::cell::Cell;
 use std::rc::Rc;
 use support::{
     Cluster, Numbers, Shape, Start, create, create_alone, expect_copies_equal, for_each_seed,
-    image, start_server, transfer, write_image,
+    image, replace_server, start_server, transfer, write_image,
 };
 use units::{ByteRange, ClientId, Duration, ServerId};
 use wire::{FileRecord, Scrubbed};
 use world::payload::Bytes;
-use world::{Clock, RecordTable, Records};
+use world::{Clock, Disk, Disks, RecordTable, Records};
 use world_simulated::FaultPlan;
 
 fn shape(seed: u64) -> Shape {
@@ -339,6 +340,98 @@ fn a_copy_that_lacks_changes_is_not_read() {
         cluster.engine.run(check).unwrap();
     });
     assert!(support::only_seed().is_some() || refused.get() > 100, "{} refusals", refused.get());
+}
+
+/// Waits until no copy is behind.
+async fn until_equal(start: &Start, client: &TestClient) {
+    let limit = start.now() + Duration::from_ms(20_000);
+    loop {
+        let statuses = client.status().await.into_iter().map(Result::unwrap);
+        let behind: Vec<_> = statuses.map(|it| (it.files_behind, it.behind)).collect();
+        if behind.iter().all(|(files, servers)| *files == 0 && servers.is_empty()) {
+            return;
+        }
+        assert!(start.now() < limit, "{behind:?}");
+        start.world.sleep(Duration::from_ms(20)).await;
+    }
+}
+
+/// Changes the protection of a file, which another client has open, while that one writes.
+async fn change_protection(own: &Cluster, seed: u64) {
+    let [start, other] = [own.start(0), own.start(1)];
+    let (client, writer) = (start.connect().await.unwrap(), other.connect().await.unwrap());
+    let mut numbers = Numbers::new(seed);
+    let bytes = 1 + numbers.below(2_000);
+    let made = create_alone(&client, &own.shape, "f", bytes).await.unwrap();
+    client.close(&made).await.unwrap();
+    let mut file = writer.open("f").await.unwrap();
+    let mut content = vec![0; bytes as usize];
+    let current = async || client.stat("f").await.unwrap().into_file().unwrap();
+    for _ in 0..12 {
+        let protection = numbers.pick(&[Protection::None, Protection::Mirror]);
+        let changing = async {
+            other.world.sleep(Duration::from_us(numbers.below(2_000))).await;
+            client.protect(&current().await, protection).await.unwrap();
+        };
+        let mut changes = Numbers::new(seed ^ u64::from(content.len() as u32) << 9);
+        let writing = async {
+            for _ in 0..changes.below(8) {
+                match changes.below(5) {
+                    0 if file.bytes > 0 => {
+                        let bytes = changes.below(file.bytes);
+                        writer.set_size(&mut file, bytes).await.unwrap();
+                        content.truncate(bytes as usize);
+                    }
+                    1 => writer.flush(&file, true).await.unwrap(),
+                    _ => {
+                        let offset = changes.below(file.bytes + 100);
+                        let new = image(changes.below(1 << 20), 1 + changes.below(300));
+                        let end = offset + new.len() as u64;
+                        writer.grow(&mut file, end).await.unwrap();
+                        write(&writer, &file, offset, &new).await;
+                        overwrite(&mut content, offset, &new);
+                    }
+                }
+            }
+        };
+        join(changing, writing).await;
+        start.world.sleep(Duration::from_us(numbers.below(30_000))).await;
+    }
+    client.protect(&current().await, Protection::Mirror).await.unwrap();
+    writer.flush(&file, true).await.unwrap();
+    until_equal(&start, &client).await;
+    expect_copies_equal(own, &current().await).await;
+    assert!(read(&writer, &file).await == content);
+    writer.flush(&file, true).await.unwrap();
+    // Now a server can be lost.
+    let lost = numbers.below(own.shape.servers.into()) as u32;
+    own.machine.kill(lost);
+    let _server = replace_server(&own.machine, &own.shape, lost, 1);
+    let client = start.connect().await.unwrap();
+    let file = client.open("f").await.unwrap();
+    assert!(read(&client, &file).await == content);
+    while client.status().await.into_iter().any(|it| it.unwrap().refill.files > 0) {
+        start.world.sleep(Duration::from_ms(20)).await;
+    }
+    until_equal(&start, &client).await;
+    client.protect(&file, Protection::None).await.unwrap();
+    assert!(read(&client, &file).await == content);
+    for server in 0..own.shape.servers {
+        let world = own.machine.world(server);
+        for disk in world.disks() {
+            let copy = disk.metadata(copy_object(file.file)).await.unwrap();
+            assert_eq!(copy, None, "server {server}");
+        }
+    }
+}
+
+#[test]
+fn protection_is_changed_while_a_client_writes() {
+    for_each_seed("mirrors", "protection_is_changed_while_a_client_writes", 80, |seed| {
+        let cluster = cluster(Shape { protection: Protection::None, ..shape(seed) });
+        let own = Rc::clone(&cluster);
+        cluster.engine.run(async move { change_protection(&own, seed).await }).unwrap();
+    });
 }
 
 #[test]

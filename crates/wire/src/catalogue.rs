@@ -1,6 +1,7 @@
 //! Requests for the catalogue, which server 0 has.
 
 use crate::{FileDefaults, FileRecord, FileSize, Made};
+use policy::Protection;
 use serde::{Deserialize, Serialize};
 use units::{FileId, ServerId, Timestamp};
 
@@ -104,6 +105,14 @@ pub enum CatalogueRequest {
     Files {
         /// File to begin after.
         after: Option<FileId>,
+    },
+    /// Records the protection of a file. Its servers know it before they write copies, and after
+    /// they have ceased to.
+    Protect {
+        /// Number of the file.
+        file: FileId,
+        /// Protection of the file.
+        protection: Protection,
     },
 }
 

@@ -75,6 +75,16 @@ pub enum FileRequest {
     /// Reads, verifies and repairs a part of a file, open or not. The reply is
     /// [`Reply::Scrubbed`](crate::Reply::Scrubbed).
     Scrub(Box<ScrubRequest>),
+    /// Sets the protection of a file, open or not, to that of the record. With a copy, the reply
+    /// comes when it is recorded that the copy is behind: it is written then. Without one, it comes
+    /// when nothing is written to the copy any more.
+    Protect(Box<FileRecord>),
+    /// Removes the copy that this server has of another one's part of a file, which is not protected
+    /// any more.
+    DropCopy {
+        /// Number of the file.
+        file: FileId,
+    },
 }
 
 /// Request of a client with a lease to carry out gathered writes.

@@ -289,6 +289,10 @@ pinned!(request: Request {
         FileRequest::Scrub(Box::new(ScrubRequest { record: record(), disk: DISK, offset: 300 }))
             .into(),
         "3b | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 02 ac 02";
+    Request::File(FileRequest::Protect(_)), FileRequest::Protect(Box::new(record())).into(),
+        "3c | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01";
+    Request::File(FileRequest::DropCopy { .. }), FileRequest::DropCopy { file: FILE }.into(),
+        "3d | 09";
     Request::Catalogue(CatalogueRequest::Create { .. }),
         CatalogueRequest::Create { record: record(), made: MADE }.into(),
         "40 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 e8 07 02";
@@ -322,6 +326,9 @@ pinned!(request: Request {
     Request::Catalogue(CatalogueRequest::Behind), CatalogueRequest::Behind.into(), "4d";
     Request::Catalogue(CatalogueRequest::Files { .. }),
         CatalogueRequest::Files { after: Some(FILE) }.into(), "4e | 01 09";
+    Request::Catalogue(CatalogueRequest::Protect { .. }),
+        CatalogueRequest::Protect { file: FILE, protection: Protection::Mirror }.into(),
+        "4f | 09 01";
     Request::Group(GroupRequest::Register(_)),
         GroupRequest::Register(Box::new(register())).into(), "50 | 07 02 02 00 05 01 06";
     Request::Group(GroupRequest::Leave(_)),

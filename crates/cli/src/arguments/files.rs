@@ -202,7 +202,8 @@ pub(crate) enum Kind {
 pub(crate) enum Layout {
     /// Show the layout of a file, or the defaults of a directory for new files.
     Get(OnInstance<LayoutGet>),
-    /// Set the defaults of a directory for new files. Existing files keep their layout.
+    /// Set the defaults of a directory for new files, or the protection of a file. Existing files
+    /// keep their layout.
     Set(OnInstance<LayoutSet>),
 }
 
@@ -217,7 +218,8 @@ pub(crate) struct LayoutGet {
 
 #[derive(Args, Debug)]
 pub(crate) struct LayoutSet {
-    /// Name of the directory; / for the root. Options that are left out return to their defaults.
+    /// Name of the directory; / for the root. Options that are left out return to their defaults. Or
+    /// name of a file, with --protect alone.
     pub(crate) name: String,
     /// Block size.
     #[arg(long, value_parser = size, value_name = "SIZE")]
@@ -251,8 +253,8 @@ pub(crate) struct LayoutSet {
     /// Maximum number of blocks of one file in a server's cache (0: limited only by the cache).
     #[arg(long, default_value = "0", value_name = "COUNT")]
     pub(crate) max_blocks: u32,
-    /// Protection of new files against the loss of a server: none, or mirror (the next server of a
-    /// file has a copy of what a server holds).
+    /// Protection of new files, or of the file, against the loss of a server: none, or mirror (the
+    /// next server of a file has a copy of what a server holds).
     #[arg(long, value_name = "PROTECTION")]
     pub(crate) protect: Option<Protection>,
 }

@@ -33,6 +33,10 @@ fn show(which: &InstanceOnly, arguments: &LayoutGet) -> Result<(), UserError> {
 
 fn say(which: &InstanceOnly, arguments: &LayoutSet) -> Result<(), UserError> {
     let name = instance_name(&arguments.name);
+    let session = Session::new(instance(which));
+    if let EntryKind::File(record) = &session.look_at(&name)?.kind {
+        return protect_file(&session, record, arguments, which.json);
+    }
     let defaults = FileDefaults {
         block_bytes: arguments.block,
         servers: arguments.servers,
@@ -47,7 +51,6 @@ fn say(which: &InstanceOnly, arguments: &LayoutSet) -> Result<(), UserError> {
         },
         protection: arguments.protect,
     };
-    let session = Session::new(instance(which));
     let servers = session.servers()?;
     check_protection(arguments.protect, Some(servers))?;
     let mut named = arguments.pool.iter().chain(&arguments.map);
@@ -62,6 +65,40 @@ fn say(which: &InstanceOnly, arguments: &LayoutSet) -> Result<(), UserError> {
     match which.json {
         true => show_directory(&name, &defaults, true),
         false => Ok(()),
+    }
+}
+
+/// Changes the protection of a file, which is all of its layout that can be changed.
+fn protect_file(
+    session: &Session,
+    record: &FileRecord,
+    arguments: &LayoutSet,
+    as_json: bool,
+) -> Result<(), UserError> {
+    let LayoutSet { block, servers, pool, map, declare, replacement, .. } = arguments;
+    let (min, max) = (arguments.min_blocks, arguments.max_blocks);
+    let is_else = block.is_some()
+        || servers.is_some()
+        || !pool.is_empty()
+        || !map.is_empty()
+        || *declare != Declared::default()
+        || replacement.is_some()
+        || (min, max) != (0, 0);
+    let Some(protection) = arguments.protect.filter(|_| !is_else) else {
+        return Err(UserError::usage(
+            format!("cannot change the layout of {:?}", record.name),
+            "it is a file, of which only --protect can be set",
+            "set the layout of its directory, and copy it into a new file: unisono cp",
+        ));
+    };
+    session.protect_file(record, protection)?;
+    let is_new = record.protection != protection;
+    match (as_json, protection) {
+        (true, _) => show_file(&FileRecord { protection, ..record.clone() }, 0, true),
+        (false, Protection::Mirror) if is_new => {
+            present::line("its copies are being written: see unisono status")
+        }
+        (false, _) => Ok(()),
     }
 }
 

@@ -234,7 +234,7 @@ impl<W: World> Server<W> {
         }
         // At once, so that no client opens it again.
         let known = self.files.forget(file);
-        let protection = known.map_or(Protection::None, |known| known.protection);
+        let protection = known.map_or(Protection::None, |known| known.protection());
         let server = Rc::clone(self);
         self.changes.spawn(async move {
             // No client is left that could get a fault of the disk; the remaining data has no name.

@@ -5,6 +5,7 @@ mod catalogue;
 mod file_sizes;
 mod limits;
 mod nodes;
+mod protection;
 mod scrub;
 
 pub use catalogue::NewFile;

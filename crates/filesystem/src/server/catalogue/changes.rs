@@ -5,6 +5,7 @@ use super::claims::{Claim, Claimed};
 use super::node::{Node, NodeKind};
 use super::store::{Catalogue, nameless_record};
 use super::tree::{Root, entry};
+use policy::Protection;
 use std::ops::Bound;
 use units::{FileId, Timestamp};
 use wire::{
@@ -43,6 +44,9 @@ impl<W: World> Catalogue<W> {
             }
             CatalogueRequest::RecordModified { file, modified, is_set } => {
                 self.record_modified(file, modified, is_set).await.map(|()| Reply::Done)
+            }
+            CatalogueRequest::Protect { file, protection } => {
+                self.protect(file, protection).await.map(|()| Reply::Done)
             }
             CatalogueRequest::Remove { name } => self.remove(&name).await,
             CatalogueRequest::Nameless { after } => Ok(self.nameless(after)),
@@ -176,6 +180,21 @@ impl<W: World> Catalogue<W> {
         node.modified = at;
         self.change(vec![RecordChange::put(file.0, wire::encode_record(&node))]).await?;
         self.unstored_times.borrow_mut().remove(&file);
+        self.tree.borrow_mut().insert(file, node);
+        Ok(())
+    }
+
+    async fn protect(&self, file: FileId, wanted: Protection) -> Result<(), Fault> {
+        let (mut node, _claimed) = self.claim_file(file).await?;
+        let NodeKind::File { stripe, protection, .. } = &mut node.kind else {
+            return Err(not_a_file(node));
+        };
+        let checked = wanted.validate(stripe.servers);
+        checked.map_err(|error| Fault::BadRequest { cause: error.to_string() })?;
+        if std::mem::replace(protection, wanted) == wanted {
+            return Ok(());
+        }
+        self.change(vec![RecordChange::put(file.0, wire::encode_record(&node))]).await?;
         self.tree.borrow_mut().insert(file, node);
         Ok(())
     }

@@ -110,6 +110,7 @@ impl<W: World> Server<W> {
             | CatalogueRequest::Remove { .. }
             | CatalogueRequest::RecordModified { .. }
             | CatalogueRequest::Forget { .. }
+            | CatalogueRequest::Protect { .. }
             | CatalogueRequest::SetBehind { .. }
             | CatalogueRequest::Copy(_) => Err(Fault::ReadOnly),
         }

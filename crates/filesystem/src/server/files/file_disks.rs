@@ -83,7 +83,7 @@ impl<W: World> FileDisks<W> {
 
     /// Returns the state of the mirror of a file, if it has one.
     pub(super) fn mirrored(&self, file: &OpenFile) -> Option<Rc<MirroredFile>> {
-        match file.protection {
+        match file.protection() {
             Protection::None => None,
             Protection::Mirror => self.mirrors.of(file.file, || file.record()),
         }
@@ -184,6 +184,7 @@ impl<W: World> FileDisks<W> {
         self.lacking.until_listed().await;
         self.check_not_lost(file, number, ByteRange::new(offset, offset + payload.length()))?;
         let Some(mirrored) = self.mirrored(file) else {
+            let _change = file.begin_bare_change();
             let written = disk.write(file.file, offset, payload).await;
             return written.map_err(|error| self.fault(file, number, &error));
         };
@@ -265,7 +266,7 @@ impl<W: World> FileDisks<W> {
 
     /// Returns the length of the copy of an object on a disk that is lost.
     async fn length_of_lost(&self, file: &OpenFile, number: DiskId) -> Option<u64> {
-        if !self.read_only || file.protection == Protection::None {
+        if !self.read_only || file.protection() == Protection::None {
             return None;
         }
         let is_lost = self.disk(number).ok()?.read(file.file, 0, 1).await.is_err();
@@ -291,6 +292,7 @@ impl<W: World> FileDisks<W> {
                 self.check_not_lost(file, number, ByteRange::new(0, kept))?;
             }
             let Some(mirrored) = self.mirrored(file) else {
+                let _change = file.begin_bare_change();
                 cut().await.map_err(|error| self.fault(file, number, &error))?;
                 self.recover(file, number, has_lost).await?;
                 continue;
@@ -380,6 +382,14 @@ impl<W: World> FileDisks<W> {
             disks.map(move |(_, disk)| disk.set_modified(file.file, modified))
         });
         join_all(set.collect::<Vec<_>>())
+    }
+
+    /// Removes the copy that this server has of another one's part of a file.
+    pub(crate) async fn remove_copy(&self, file: FileId) -> Result<(), Fault> {
+        let removed = self.world.disks().iter().map(|disk| disk.remove(copy_object(file)));
+        let removed = join_all(removed).await;
+        let first = removed.into_iter().find_map(Result::err);
+        first.map_or(Ok(()), |error| Err(disk_fault(self.server, &error)))
     }
 
     /// Removes the data of a file from all disks, with a copy that this server may have of another

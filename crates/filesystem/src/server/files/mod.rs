@@ -4,6 +4,7 @@ pub(crate) mod file_disks;
 pub(crate) mod kept_sizes;
 pub(crate) mod open_file;
 pub(crate) mod open_files;
+mod protection;
 pub(crate) mod removed_files;
 mod requests;
 mod resize;

@@ -33,6 +33,8 @@ pub(crate) struct OpenFiles {
     /// Sizes at the last close of files that were cut since the start. A client that opens such a
     /// file with an older record must not bring back what was cut off.
     cut: RefCell<BTreeMap<FileId, FileSize>>,
+    /// Protection of files that was changed since the start. The record of a client may be older.
+    protected: RefCell<BTreeMap<FileId, Protection>>,
     /// Sizes and times of the files that were closed last, which the catalogue has or is about to
     /// get. The record of a client may be older: it may have asked the catalogue before.
     closed: RefCell<ClosedFiles>,
@@ -69,6 +71,7 @@ impl OpenFiles {
     /// did not have it open. All clients must know the same stripe and servers, so that the first
     /// to open it cannot deceive the others.
     pub(crate) fn open(&self, by: &ClientFiles, record: FileRecord) -> Result<bool, Fault> {
+        let record = self.as_protected(record);
         let mut own = by.0.borrow_mut();
         if own.len() >= OPEN_FILES_MAX {
             let cause = format!("a client may have {OPEN_FILES_MAX} files open");
@@ -103,6 +106,26 @@ impl OpenFiles {
             known.users.update(|users| users + 1);
         }
         Ok(place.is_err())
+    }
+
+    /// Notes that the protection of a file is changed.
+    pub(crate) fn protect(&self, file: FileId, protection: Protection) {
+        self.protected.borrow_mut().insert(file, protection);
+        if let Some(open) = self.open.borrow().get(&file) {
+            open.protect(protection);
+        }
+    }
+
+    /// Protection of a file that was changed since the start.
+    pub(crate) fn protection(&self, file: FileId) -> Option<Protection> {
+        self.protected.borrow().get(&file).copied()
+    }
+
+    /// Returns a record with the protection that its file has now, as far as that was changed since
+    /// the start.
+    pub(crate) fn as_protected(&self, record: FileRecord) -> FileRecord {
+        let changed = self.protected.borrow().get(&record.file).copied();
+        FileRecord { protection: changed.unwrap_or(record.protection), ..record }
     }
 
     /// Notes that a client closes a file, of which the catalogue has a size. A size beyond that of
@@ -193,7 +216,7 @@ impl OpenFiles {
     pub(crate) fn all_nameless(&self) -> Vec<(FileId, Protection)> {
         let files = self.open.borrow();
         let nameless = files.values().filter(|known| known.is_nameless.get());
-        nameless.map(|known| (known.file, known.protection)).collect()
+        nameless.map(|known| (known.file, known.protection())).collect()
     }
 
     /// Tells if the data of a file was dropped here.
@@ -205,6 +228,7 @@ impl OpenFiles {
     pub(crate) fn forget(&self, file: FileId) -> Option<Rc<OpenFile>> {
         self.dropped.borrow_mut().insert(file);
         self.cut.borrow_mut().remove(&file);
+        self.protected.borrow_mut().remove(&file);
         self.closed.borrow_mut().files.remove(&file);
         self.open.borrow_mut().remove(&file)
     }

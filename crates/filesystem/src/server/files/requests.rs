@@ -36,8 +36,9 @@ impl<W: World> Server<W> {
         from: PeerId,
         request: FileRequest,
     ) -> Result<Answer<W::Payload>, Fault> {
-        use FileRequest::{Drop, KeepSize, SetModified};
-        if matches!(request, Drop { .. } | KeepSize { .. } | SetModified { .. }) {
+        use FileRequest::{Drop, DropCopy, KeepSize, Protect, SetModified};
+        let is_change = matches!(request, Drop { .. } | KeepSize { .. } | SetModified { .. });
+        if is_change || matches!(request, Protect(_) | DropCopy { .. }) {
             self.check_not_read_only()?;
         }
         match request {
@@ -64,6 +65,8 @@ impl<W: World> Server<W> {
             },
             FileRequest::Lease { file, clock, since } => self.lease(from, file, clock, since).await,
             FileRequest::Scrub(request) => self.scrub(*request).await,
+            FileRequest::Protect(record) => self.protect(*record).await,
+            FileRequest::DropCopy { file } => self.drop_copy(file).await,
             FileRequest::WriteGathered(_) => {
                 let cause = "gathered writes came on the way of other requests".to_owned();
                 Err(Fault::BadRequest { cause })
@@ -101,6 +104,8 @@ impl<W: World> Server<W> {
             | FileRequest::Drop { .. }
             | FileRequest::Lease { .. }
             | FileRequest::Scrub(_)
+            | FileRequest::Protect(_)
+            | FileRequest::DropCopy { .. }
             | FileRequest::WriteGathered(_) => {}
         }
     }

@@ -15,6 +15,7 @@ impl<W: World> Server<W> {
         self: &Rc<Self>,
         record: FileRecord,
     ) -> Result<Answer<W::Payload>, Fault> {
+        let record = self.files().as_protected(record);
         self.check_record(&record)?;
         let file = match self.files().find(record.file)? {
             Some(open) => open,

@@ -22,6 +22,7 @@ impl<W: World> Server<W> {
     /// Scrubs a part of a file, open or not.
     pub(crate) async fn scrub(&self, request: ScrubRequest) -> Result<Answer<W::Payload>, Fault> {
         let ScrubRequest { record, disk, offset } = request;
+        let record = self.files().as_protected(record);
         self.check_record(&record)?;
         let file = match self.files().find(record.file)? {
             Some(open) => open,

@@ -184,6 +184,16 @@ impl<W: World> Mirrors<W> {
         self.lacking.forget(file);
     }
 
+    /// Forgets a file that is not mirrored any more, after all changes of its copy have ended.
+    pub(crate) async fn end(&self, file: FileId) {
+        let Some(known) = self.files.borrow().get(&file).cloned() else { return };
+        for disk in (0..known.disks).map(DiskId) {
+            drop(known.lock(disk, ByteRange::new(0, u64::MAX)).await);
+        }
+        self.files.borrow_mut().remove(&file);
+        self.marks.unmark(file);
+    }
+
     /// Forgets the state of a file that no client has open, if it is as its copy.
     pub(crate) fn release(&self, file: FileId) {
         let mut files = self.files.borrow_mut();
@@ -496,7 +506,7 @@ impl<W: World> Mirrors<W> {
     }
 
     /// Records with the catalogue whether copies may be behind, unless that is not so any more.
-    pub(super) async fn record(&self, is_behind: bool) -> Result<(), Fault> {
+    pub(crate) async fn record(&self, is_behind: bool) -> Result<(), Fault> {
         let free = || (!self.is_recording.replace(true)).then_some(());
         self.recorded.until(free).await;
         let _recording = Recording(&self.is_recording, &self.recorded);

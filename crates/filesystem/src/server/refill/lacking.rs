@@ -165,6 +165,11 @@ impl<W: World> Lacking<W> {
         self.listed.borrow().get(&file).is_some_and(|listed| is_lost(&listed.file))
     }
 
+    /// True if anything of a file is lacking.
+    pub(crate) fn has(&self, file: FileId) -> bool {
+        self.listed.borrow().contains_key(&file)
+    }
+
     /// Disks that lack this server's part of a file, which has a copy.
     pub(crate) fn to_fill(&self, file: FileId) -> Vec<DiskId> {
         let listed = self.listed.borrow();
