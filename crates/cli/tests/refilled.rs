@@ -11,7 +11,7 @@ use std::process::Command;
 use support::{DATA_CHECK, Place, Running, USAGE, bytes, gone, program, signal, until};
 
 /// Number of files that a server has still to fill, when it knows.
-fn to_fill(place: &Place, server: usize) -> Option<u64> {
+pub(crate) fn to_fill(place: &Place, server: usize) -> Option<u64> {
     let refill = &place.status()[server]["refill"];
     let is_listed = refill["unlisted_disks"] == json!(0);
     is_listed.then(|| refill["files"].as_u64().expect("a number"))

@@ -51,3 +51,4 @@ mod trace_output;
 mod traces;
 mod trees;
 mod two_hosts;
+mod wiped;

@@ -150,13 +150,16 @@ fn replace_lost(
     own: &OwnDirectories,
     (agreed, lost): (Option<Generation>, &[Option<String>]),
 ) -> Result<(), UserError> {
-    let of_catalogue = file.servers.first().filter(|first| first.host.is_none());
-    let set = of_catalogue.and_then(|first| first.data.first());
-    let set = set.map(|directory| set_of(directory)).transpose()?.flatten();
+    let here = file.servers.iter().filter(|server| server.host.is_none());
+    let mut set = None;
+    for directory in here.flat_map(|server| &server.data).filter(|data| data.is_dir()) {
+        set = set.or(set_of(directory)?);
+    }
     let (Some(set), Some(agreed)) = (set, agreed) else {
         return Err(UserError::usage(
             "cannot fill directories again while the instance runs",
-            "what they must hold is known where server 0 keeps the catalogue, on another host",
+            "what they must hold is known where server 0 keeps the catalogue, which is on another \
+             host or lost",
             "stop the instance, and start it with: unisono start --refill",
         ));
     };
