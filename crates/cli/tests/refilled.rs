@@ -1,5 +1,6 @@
-//! Proves: with `start --refill`, empty data directories take the places of lost ones and are filled
-//! from copies, while files are read and written; what has no copy is named, and never read as zeros.
+//! Proves: with `start --refill`, empty data directories take the places of lost ones and are
+//! filled from copies, while files are read and written; what has no copy is named, and never read
+//! as zeros.
 
 use crate::mirrored::{Files, MIB, check, data, sum, with_files};
 use crate::support;

@@ -173,8 +173,8 @@ fn refuse_lost(found: &[Found], lost: &[Vec<Option<String>>]) -> Result<(), User
         ExitCode::DataCheck,
         format!("cannot start: {count} of {all} data directories do not hold what they held last"),
         format!("{}: {cause}{others}", first.display()),
-        "put back the directories as they were last; or have empty ones filled from copies: unisono \
-         start --refill; or read what is left: unisono start --degraded",
+        "put back the directories as they were last; or have empty ones filled from copies: \
+         unisono start --refill; or read what is left: unisono start --degraded",
     ))
 }
 

@@ -251,8 +251,8 @@ impl OwnDirectories {
         self.directories.iter().map(found).collect()
     }
 
-    /// Gives this identity, provisionally, to the directories that do not have it, and to those that
-    /// take the place of lost ones: where `lost` has a cause.
+    /// Gives this identity, provisionally, to the directories that do not have it, and to those
+    /// that take the place of lost ones: where `lost` has a cause.
     pub(crate) fn label(&self, set: &str, lost: &[Option<String>]) -> Result<(), UserError> {
         let lost = lost.iter().map(Option::is_some).chain(std::iter::repeat(false));
         for (OwnDirectory { path: directory, place, .. }, is_lost) in

@@ -1,6 +1,6 @@
 //! Proves, for any combination of crashes, torn and lost writes, slow and failing disks, lost and
-//! cut connections, stopped servers, killed and stopped clients, and of disks of mirrored files that
-//! are lost and replaced by empty ones:
+//! cut connections, stopped servers, killed and stopped clients, and of disks of mirrored files
+//! that are lost and replaced by empty ones:
 //! - Every operation soon ends, by success or by a fault that names the cause.
 //! - Data that a sync has acknowledged is there after any crash, byte for byte.
 //! - No read returns a value that was never written there.
@@ -173,6 +173,20 @@ impl Run {
             && self.refilling(cluster).iter().all(|server| *server == node)
     }
 
+    /// Starts a server again, which may have lost its disks.
+    fn restart(&self, cluster: &Cluster, node: u32) -> TaskHandle {
+        let number = self.replaced.borrow().get(&node).copied().unwrap_or(0);
+        if !self.may_lose(cluster, node) {
+            return start_replaced(&cluster.machine, &self.shape, node, number);
+        }
+        let now = cluster.engine.now();
+        self.count("replaced disk");
+        self.log(now, || format!("the disks of server {node} are replaced"));
+        let number = now.as_ns().max(1);
+        self.replaced.borrow_mut().insert(node, number);
+        replace_server(&cluster.machine, &self.shape, node, number)
+    }
+
     /// Notes an event of the machine.
     fn happened(self: &Rc<Self>, cluster: &Cluster, what: Disruption) {
         let now = cluster.engine.now();
@@ -207,19 +221,7 @@ impl Run {
                 }
             }
             Disruption::Restart { node } => {
-                let server = match self.may_lose(cluster, node) {
-                    true => {
-                        self.count("replaced disk");
-                        let number = now.as_ns().max(1);
-                        self.log(now, || format!("the disks of server {node} are replaced"));
-                        self.replaced.borrow_mut().insert(node, number);
-                        replace_server(&cluster.machine, &self.shape, node, number)
-                    }
-                    false => {
-                        let number = self.replaced.borrow().get(&node).copied().unwrap_or(0);
-                        start_replaced(&cluster.machine, &self.shape, node, number)
-                    }
-                };
+                let server = self.restart(cluster, node);
                 self.servers.borrow_mut().push(server);
             }
             Disruption::DiskFails { node, fails, .. } => {

@@ -79,8 +79,8 @@ pub enum FileRequest {
     /// comes when it is recorded that the copy is behind: it is written then. Without one, it comes
     /// when nothing is written to the copy any more.
     Protect(Box<FileRecord>),
-    /// Removes the copy that this server has of another one's part of a file, which is not protected
-    /// any more.
+    /// Removes the copy that this server has of another one's part of a file, which is not
+    /// protected any more.
     DropCopy {
         /// Number of the file.
         file: FileId,

@@ -82,8 +82,8 @@ pub enum ObjectRequest {
         /// Number of the file.
         file: FileId,
     },
-    /// Says that the sender has lost its copy of the receiver's part of a file. The reply comes when
-    /// the receiver has recorded that the copy is behind.
+    /// Says that the sender has lost its copy of the receiver's part of a file. The reply comes
+    /// when the receiver has recorded that the copy is behind.
     LostCopy {
         /// Record of the file.
         record: Box<FileRecord>,

@@ -218,8 +218,8 @@ pub(crate) struct LayoutGet {
 
 #[derive(Args, Debug)]
 pub(crate) struct LayoutSet {
-    /// Name of the directory; / for the root. Options that are left out return to their defaults. Or
-    /// name of a file, with --protect alone.
+    /// Name of the directory; / for the root. Options that are left out return to their defaults.
+    /// Or name of a file, with --protect alone.
     pub(crate) name: String,
     /// Block size.
     #[arg(long, value_parser = size, value_name = "SIZE")]

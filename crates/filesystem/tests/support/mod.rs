@@ -267,8 +267,8 @@ pub(crate) fn start_server<P: Kind>(
     start_replaced(machine, shape, id, 0)
 }
 
-/// Starts the program of server `id`. `replacement` is the number of its disks, which took the place
-/// of others; 0 for its first ones.
+/// Starts the program of server `id`. `replacement` is the number of its disks, which took the
+/// place of others; 0 for its first ones.
 pub(crate) fn start_replaced<P: Kind>(
     machine: &Rc<Machine<P>>,
     shape: &Shape,

@@ -135,8 +135,8 @@ impl<P: Kind> Machine<P> {
         self.alive[node as usize].set(true);
     }
 
-    /// Replaces all disks of `node`, which is down, by empty ones. Its records are lost too, but for
-    /// those of the tables `kept`.
+    /// Replaces all disks of `node`, which is down, by empty ones. Its records are lost too, but
+    /// for those of the tables `kept`.
     pub fn replace_disks(&self, node: u32, kept: &[RecordTable]) {
         let node = &self.nodes[node as usize];
         node.disks.iter().for_each(SimulatedDisk::replace);

@@ -341,8 +341,8 @@ impl Tree {
         self.files.iter().map(|(server, files)| (*server, *files)).collect()
     }
 
-    /// Lists at most `count` files behind `after`, in the order of their numbers, and tells if there
-    /// are more.
+    /// Lists at most `count` files behind `after`, in the order of their numbers, and tells if
+    /// there are more.
     pub(super) fn files_by_number(
         &self,
         after: Option<FileId>,

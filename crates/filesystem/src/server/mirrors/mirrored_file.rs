@@ -235,8 +235,8 @@ impl MirroredFile {
         locked
     }
 
-    /// Notes that what a disk has may differ from the copy. The copy lacks a change then, or has one
-    /// that failed here; where the disk is being filled, it is filled anew.
+    /// Notes that what a disk has may differ from the copy. The copy lacks a change then, or has
+    /// one that failed here; where the disk is being filled, it is filled anew.
     pub(super) fn differ(&self, disk: DiskId) {
         match self.filling.borrow_mut().get_mut(&disk) {
             Some(filled) => *filled = 0,

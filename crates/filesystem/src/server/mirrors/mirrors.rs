@@ -15,19 +15,16 @@ use crate::server::files::write_failures::WriteFailures;
 use crate::server::other_servers::OtherServers;
 use crate::server::refill::Lacking;
 use crate::signal::Signal;
-use futures_util::future::{join, try_join_all};
+use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::rc::Rc;
 use tracing::warn;
-use units::{ByteRange, DiskId, FileId, KIB, Run, ServerId};
-use wire::{CatalogueRequest, Fault, FileRecord, FileSize, LINE_BYTES_MAX, ObjectRequest, Reply};
-use world::{Disk, DiskError, Memory, Payload, Scope, World};
-
-/// Bytes that may be on the way to copies at a time.
-const IN_FLIGHT_BYTES_MAX: u64 = 16 * LINE_BYTES_MAX;
+use units::{ByteRange, DiskId, FileId, KIB, ServerId};
+use wire::{Fault, FileRecord, FileSize, ObjectRequest};
+use world::{Disk, DiskError, Payload, Scope, World};
 
 /// Number of copies that are stored at the same time.
 const SYNCS_AT_ONCE: usize = 64;
@@ -44,51 +41,31 @@ pub(crate) const CATALOGUE: ServerId = ServerId(0);
 /// Mirrored files with a part at this server.
 pub(crate) struct Mirrors<W: World> {
     pub(super) world: W,
-    own: ServerId,
-    others: Rc<OtherServers<W>>,
-    catalogue: Option<Rc<Catalogue<W>>>,
+    pub(super) own: ServerId,
+    pub(super) others: Rc<OtherServers<W>>,
+    pub(super) catalogue: Option<Rc<Catalogue<W>>>,
     pub(super) marks: Marks<W>,
     /// What disks lack that took the place of lost ones.
     pub(super) lacking: Rc<Lacking<W>>,
-    failures: Rc<WriteFailures>,
-    kept_sizes: Rc<KeptSizes<W>>,
+    pub(super) failures: Rc<WriteFailures>,
+    pub(super) kept_sizes: Rc<KeptSizes<W>>,
     files: RefCell<BTreeMap<FileId, Rc<MirroredFile>>>,
     /// Tells whether the catalogue has recorded that copies may be behind, if that is known.
-    is_recorded: Cell<Option<bool>>,
+    pub(super) is_recorded: Cell<Option<bool>>,
     /// True while the catalogue is being told.
-    is_recording: Cell<bool>,
+    pub(super) is_recording: Cell<bool>,
     /// Notified when the catalogue has been told.
-    recorded: Signal,
+    pub(super) recorded: Signal,
     /// Bytes on the way to copies.
-    in_flight_bytes: Cell<u64>,
+    pub(super) in_flight_bytes: Cell<u64>,
     /// Notified when bytes have come to a copy.
-    arrived: Signal,
+    pub(super) arrived: Signal,
     /// Notified when a copy is behind.
     pub(super) fell_behind: Rc<Signal>,
     /// True while the catalogue must be told that no copy is behind, once none is.
     pub(super) must_clear: Cell<bool>,
     /// Work that goes on when its request is given up.
     work: Scope<W, Infallible>,
-}
-
-/// Bytes on the way to a copy. Given up when dropped.
-struct InFlight<'a>(&'a Cell<u64>, &'a Signal, u64);
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.0.update(|bytes| bytes - self.2);
-        self.1.notify();
-    }
-}
-
-/// Right to tell the catalogue. Released when dropped.
-struct Recording<'a>(&'a Cell<bool>, &'a Signal);
-
-impl Drop for Recording<'_> {
-    fn drop(&mut self) {
-        self.0.set(false);
-        self.1.notify();
-    }
 }
 
 impl<W: World> Mirrors<W> {
@@ -295,39 +272,6 @@ impl<W: World> Mirrors<W> {
         Ok(())
     }
 
-    /// Writes to the copy of a file what is being written here.
-    async fn write(
-        &self,
-        file: &MirroredFile,
-        disk: DiskId,
-        offset: u64,
-        payload: W::Payload,
-    ) -> Result<(), Fault> {
-        let is_needed = file.is_filling(disk);
-        if !is_needed && file.is_behind() && !self.others.is_connected(file.copy_at) {
-            self.note_difference(file, disk);
-            return Ok(());
-        }
-        let pieces = pieces_of(ByteRange::new(offset, offset + payload.length()));
-        let writes = pieces.map(async |piece| {
-            let bytes = piece.length();
-            let _in_flight = self.take_in_flight(bytes).await;
-            let body = payload.slice(piece.start - offset, bytes);
-            let write = ObjectRequest::Write { file: file.file, disk, offset: piece.start };
-            self.call(file, write, Some(body)).await
-        });
-        let written = try_join_all(writes).await.map(|_| ());
-        self.unless_behind((file, disk), written)
-    }
-
-    /// Frees, of the copy, what is beyond the first `length` bytes of an object, which is being cut
-    /// here.
-    async fn cut(&self, file: &MirroredFile, disk: DiskId, length: u64) -> Result<(), Fault> {
-        let cut = ObjectRequest::Truncate { file: file.file, disk, length };
-        let cut = self.call(file, cut, None).await.map(|_| ());
-        self.unless_behind((file, disk), cut)
-    }
-
     /// Waits until the copy of a file is on stable storage, as the file is here. Then the mark goes
     /// if nothing has changed since `changes` changes.
     pub(crate) async fn sync(
@@ -389,32 +333,6 @@ impl<W: World> Mirrors<W> {
         }
     }
 
-    async fn keep_size_of_copy(&self, file: &MirroredFile, size: FileSize) -> Result<(), Fault> {
-        let keep = ObjectRequest::KeepSize { file: file.file, size };
-        self.ask(file, keep, None).await.map(|_| ())
-    }
-
-    /// Returns the size that is kept with the copy of a file, or the least one.
-    pub(crate) async fn size_of_copy(&self, file: &MirroredFile) -> Result<FileSize, Fault> {
-        match self.ask(file, ObjectRequest::KeptSize { file: file.file }, None).await? {
-            Reply::Size(size) => Ok(size),
-            other => Err(unexpected(&other)),
-        }
-    }
-
-    /// Waits until the copy of a file, which disks here are filled from, is on stable storage with the
-    /// first `changes` changes.
-    pub(crate) async fn store_source(
-        &self,
-        file: &MirroredFile,
-        changes: Option<u64>,
-    ) -> Result<(), Fault> {
-        let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
-        self.ask(file, sync, None).await?;
-        file.stored_at_copy(changes);
-        Ok(())
-    }
-
     /// Takes the mark of a file away if nothing has changed since `changes` changes.
     pub(crate) fn unmark(&self, file: &MirroredFile, changes: u64) {
         if file.take_mark(changes) {
@@ -429,7 +347,7 @@ impl<W: World> Mirrors<W> {
 
     /// Handles the outcome of a change of the copy. A server without room fails the change. Another
     /// one that did not make it leaves the copy behind.
-    fn unless_behind(
+    pub(super) fn unless_behind(
         &self,
         (file, disk): (&MirroredFile, DiskId),
         outcome: Result<(), Fault>,
@@ -484,7 +402,8 @@ impl<W: World> Mirrors<W> {
         Some(fault)
     }
 
-    /// Notes that the copy of what a disk has of a file lacks a change, or has one that failed here.
+    /// Notes that the copy of what a disk has of a file lacks a change, or has one that failed
+    /// here.
     pub(crate) fn note_difference(&self, file: &MirroredFile, disk: DiskId) {
         file.differ(disk);
     }
@@ -503,201 +422,6 @@ impl<W: World> Mirrors<W> {
             Ok(())
         });
         done.1.until(|| done.0.borrow_mut().take()).await
-    }
-
-    /// Records with the catalogue whether copies may be behind, unless that is not so any more.
-    pub(crate) async fn record(&self, is_behind: bool) -> Result<(), Fault> {
-        let free = || (!self.is_recording.replace(true)).then_some(());
-        self.recorded.until(free).await;
-        let _recording = Recording(&self.is_recording, &self.recorded);
-        let is_over = is_behind != (self.files_behind() > 0);
-        if is_over || self.is_recorded.get() == Some(is_behind) {
-            return Ok(());
-        }
-        if is_behind {
-            self.marks.mark_behind().await?;
-        }
-        self.is_recorded.set(None);
-        self.must_clear.set(true);
-        match &self.catalogue {
-            Some(catalogue) => {
-                let (catalogue, own) = (Rc::clone(catalogue), self.own);
-                let set = async move { catalogue.set_behind(own, is_behind).await };
-                self.to_its_end(set).await?;
-            }
-            None => {
-                let server = self.own;
-                let request = CatalogueRequest::SetBehind { server, is_behind };
-                self.others.reach_again(CATALOGUE).await?;
-                self.others.call(CATALOGUE, request, None).await?;
-            }
-        }
-        self.is_recorded.set(Some(is_behind));
-        self.must_clear.set(is_behind);
-        if !is_behind {
-            self.marks.unmark_behind();
-        }
-        // It is to be cleared again.
-        self.fell_behind.notify();
-        Ok(())
-    }
-
-    /// Has the catalogue told that no copy is behind, once none is: what copies may lack of lost
-    /// disks is known otherwise.
-    pub(crate) fn clear_record(&self) {
-        self.must_clear.set(true);
-        self.fell_behind.notify();
-    }
-
-    /// Reads a range of an object from the copy of a file, for this server, which lacks it.
-    ///
-    /// # Errors
-    /// Fails when the copy may lack changes, and when it cannot be read.
-    pub(crate) async fn read(
-        &self,
-        file: &MirroredFile,
-        disk: DiskId,
-        range: ByteRange,
-    ) -> Result<W::Payload, Fault> {
-        let is_current = async || match file.is_filling(disk) {
-            // For such a disk the copy is the file.
-            true => Ok(()),
-            false => self.check_current(file).await,
-        };
-        is_current().await?;
-        let pieces = pieces_of(range).map(async |piece| {
-            let (offset, length) = (piece.start, piece.length());
-            let _in_flight = self.take_in_flight(length).await;
-            let read = ObjectRequest::Read { file: file.file, disk, offset, length };
-            let (_, body) = self.call(file, read, None).await?;
-            let none = || Fault::BadRequest { cause: "a copy was answered without bytes".into() };
-            let body = body.filter(|body| body.length() == length).ok_or_else(none)?;
-            Ok::<_, Fault>((piece, body))
-        });
-        let pieces = try_join_all(pieces).await?;
-        // While it was read, a connection may have ended, and its server lost what was not stored.
-        is_current().await?;
-        let memory = self.world.memory(range.length());
-        for (piece, body) in pieces {
-            memory.scatter(&[Run::contiguous(piece.start - range.start, piece.length())], &body);
-        }
-        Ok(memory.freeze())
-    }
-
-    /// True if a range of the copy of a file is as here, where it is `own`. Damage is a difference.
-    pub(crate) async fn is_equal(
-        &self,
-        file: &MirroredFile,
-        disk: DiskId,
-        range: ByteRange,
-        own: &W::Payload,
-    ) -> Result<bool, Fault> {
-        let (offset, length) = (range.start, range.length());
-        let digest = ObjectRequest::Digest { file: file.file, disk, offset, length };
-        match self.ask(file, digest, None).await {
-            Ok(Reply::Digests(found)) => Ok(found == [own.digest()]),
-            Ok(other) => Err(unexpected(&other)),
-            Err(Fault::DiskFailed { .. }) => Ok(false),
-            Err(fault) => Err(fault),
-        }
-    }
-
-    /// Writes bytes of the copy of a file again, which do not change meanwhile, from a whole piece
-    /// on. If they are the last of the object, a damaged last piece of the copy is freed first.
-    pub(crate) async fn write_again(
-        &self,
-        file: &MirroredFile,
-        disk: DiskId,
-        (offset, is_last): (u64, bool),
-        own: W::Payload,
-    ) -> Result<(), Fault> {
-        let number = file.file;
-        let write = ObjectRequest::Write { file: number, disk, offset };
-        match self.ask(file, write.clone(), Some(own.clone())).await {
-            Err(Fault::DiskFailed { .. }) if is_last => {
-                let cut = ObjectRequest::Truncate { file: number, disk, length: offset };
-                self.ask(file, cut, None).await?;
-                self.ask(file, write, Some(own)).await.map(|_| ())
-            }
-            written => written.map(|_| ()),
-        }
-    }
-
-    /// As [`write_again`](Self::write_again), onto stable storage: after a loss of power, bytes
-    /// that are not stored would be accepted as they are.
-    pub(crate) async fn write_again_stored(
-        &self,
-        file: &MirroredFile,
-        disk: DiskId,
-        place: (u64, bool),
-        own: W::Payload,
-    ) -> Result<(), Fault> {
-        self.write_again(file, disk, place, own).await?;
-        let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
-        self.ask(file, sync, None).await.map(|_| ())
-    }
-
-    /// Returns the length of an object of the copy of a file, if there is one.
-    pub(crate) async fn length(
-        &self,
-        file: &MirroredFile,
-        disk: DiskId,
-    ) -> Result<Option<u64>, Fault> {
-        let length = ObjectRequest::Length { file: file.file, disk };
-        match self.call(file, length, None).await? {
-            (Reply::Length { bytes }, _) => Ok(bytes),
-            (other, _) => Err(unexpected(&other)),
-        }
-    }
-
-    /// True if the catalogue has recorded that copies of this server's parts may be behind.
-    pub(crate) async fn are_recorded_behind(&self) -> Result<bool, Fault> {
-        if let Some(is_recorded) = self.is_recorded.get() {
-            return Ok(is_recorded);
-        }
-        match &self.catalogue {
-            Some(catalogue) => Ok(catalogue.behind().contains(&self.own)),
-            None => match self.others.call(CATALOGUE, CatalogueRequest::Behind, None).await? {
-                (Reply::Servers(servers), _) => Ok(servers.contains(&self.own)),
-                (other, _) => Err(unexpected(&other)),
-            },
-        }
-    }
-
-    /// Calls the server with the copy of a file; returns the body of the reply too.
-    async fn call(
-        &self,
-        file: &MirroredFile,
-        request: ObjectRequest,
-        body: Option<W::Payload>,
-    ) -> Result<(Reply, Option<W::Payload>), Fault> {
-        if file.has_filling() {
-            // The copy is all that there is: its server may be there again.
-            self.others.reach_again(file.copy_at).await?;
-        }
-        self.others.call(file.copy_at, request, body).await
-    }
-
-    /// Calls the server with the copy of a file.
-    pub(super) async fn ask(
-        &self,
-        file: &MirroredFile,
-        request: ObjectRequest,
-        body: Option<W::Payload>,
-    ) -> Result<Reply, Fault> {
-        let _in_flight = self.take_in_flight(body.as_ref().map_or(0, Payload::length)).await;
-        self.call(file, request, body).await.map(|(reply, _)| reply)
-    }
-
-    /// Waits until so many bytes may be on the way to copies. One piece always may.
-    async fn take_in_flight(&self, bytes: u64) -> InFlight<'_> {
-        let has_room = || {
-            let before = self.in_flight_bytes.get();
-            (before == 0 || before + bytes <= IN_FLIGHT_BYTES_MAX)
-                .then(|| self.in_flight_bytes.set(before + bytes))
-        };
-        self.arrived.until(has_room).await;
-        InFlight(&self.in_flight_bytes, &self.arrived, bytes)
     }
 
     /// Makes copies equal as the server ends, as far as the other servers answer, and takes the
@@ -723,14 +447,4 @@ impl<W: World> Mirrors<W> {
         let _ = self.marks.settle().await;
         if self.files_behind() > 0 { self.record(true).await } else { Ok(()) }
     }
-}
-
-/// Cuts a range into pieces that fit a message.
-pub(super) fn pieces_of(range: ByteRange) -> impl Iterator<Item = ByteRange> {
-    let starts = (range.start..range.end).step_by(LINE_BYTES_MAX as usize);
-    starts.map(move |start| ByteRange::new(start, range.end.min(start + LINE_BYTES_MAX)))
-}
-
-pub(crate) fn unexpected(reply: &Reply) -> Fault {
-    Fault::BadRequest { cause: format!("another server answered {reply:?}") }
 }

@@ -8,21 +8,26 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | `mirrors.rs` | writes, cuts, syncs and reads of the copies of this server's parts |
+//! | `mirrors.rs` | writes, cuts and syncs of this server's parts and their copies |
+//! | `copy_calls.rs` | calls to the servers with these copies |
+//! | `recording.rs` | what the catalogue has recorded of copies that are behind |
 //! | `mirrored_file.rs` | one file: which ranges change, and whether its copy is behind |
 //! | `marks.rs` | which files may differ from their copies, on stable storage |
 //! | `repair.rs` | what is damaged here is read from the copy and written again |
 //! | `renewal.rs` | copies that were behind are made equal again |
 //! | `objects.rs` | copies that this server has for others |
 
+mod copy_calls;
 mod marks;
 mod mirrored_file;
 #[expect(clippy::module_inception, reason = "the state that the other files serve")]
 mod mirrors;
 mod objects;
+mod recording;
 mod renewal;
 mod repair;
 
+pub(crate) use copy_calls::unexpected;
 pub(crate) use marks::Marks;
 pub(crate) use mirrored_file::MirroredFile;
-pub(crate) use mirrors::{CATALOGUE, Mirrors, PIECE_BYTES, unexpected};
+pub(crate) use mirrors::{CATALOGUE, Mirrors, PIECE_BYTES};

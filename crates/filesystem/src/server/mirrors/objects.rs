@@ -50,38 +50,12 @@ impl<W: World> Server<W> {
         let failed = |error| disk_fault(self.config().id, &error);
         self.lacking().until_listed().await;
         match request {
-            ObjectRequest::Hello { .. } => Ok(Reply::Done.into()),
-            ObjectRequest::Renewing { file } => Ok(match self.lacking().renews(file, from) {
-                true => Reply::LostCopy.into(),
-                false => Reply::Done.into(),
-            }),
-            ObjectRequest::Renewed { file } => {
-                if self.lacking().check_copy(file, from, false)? {
-                    self.lacking().whole(file, |left| left.copy.clear()).await?;
-                }
-                Ok(Reply::Done.into())
-            }
-            ObjectRequest::LostCopy { record } => {
-                self.check_not_read_only()?;
-                self.check_record(&record)?;
-                self.check_not_dropped(record.file)?;
-                let mirrored = self.mirrors().of(record.file, || *record);
-                let mirrored = mirrored.ok_or_else(|| bad("no part of that file is here"))?;
-                self.mirrors().lose_copy(&mirrored).await?;
-                Ok(Reply::Done.into())
-            }
-            ObjectRequest::KeepSize { file, size } => {
-                self.check_not_read_only()?;
-                self.check_not_dropped(file)?;
-                size.validate()?;
-                self.lacking().check_copy(file, from, false)?;
-                self.kept_sizes().keep(copy_object(file), size).await?;
-                Ok(Reply::Done.into())
-            }
-            ObjectRequest::KeptSize { file } => {
-                self.lacking().check_copy(file, from, true)?;
-                Ok(Reply::Size(self.kept_sizes().of(copy_object(file)).await?).into())
-            }
+            request @ (ObjectRequest::Hello { .. }
+            | ObjectRequest::Renewing { .. }
+            | ObjectRequest::Renewed { .. }
+            | ObjectRequest::LostCopy { .. }
+            | ObjectRequest::KeepSize { .. }
+            | ObjectRequest::KeptSize { .. }) => self.serve_notice(from, request).await,
             ObjectRequest::Write { file, disk, offset } => {
                 self.check_not_read_only()?;
                 self.check_not_dropped(file)?;
@@ -109,26 +83,12 @@ impl<W: World> Server<W> {
             }
             ObjectRequest::Sync { file, disks } => {
                 self.lacking().check_copy(file, from, false)?;
-                let disks = (0..disks.min(self.world().disks().len() as u32)).map(DiskId);
-                let synced = disks.map(async |disk| {
-                    self.disk(disk)?.sync(copy_object(file)).await.map_err(failed)
-                });
-                try_join_all(synced).await?;
-                Ok(Reply::Done.into())
+                self.sync_copy(file, disks).await
             }
             ObjectRequest::Truncate { file, disk, length } => {
                 self.check_not_read_only()?;
                 self.lacking().check_copy(file, from, false)?;
-                let (disk, object) = (self.disk(disk)?, copy_object(file));
-                match disk.truncate(object, length).await {
-                    // What is missing cannot be cut.
-                    Err(DiskError::Corrupt { .. }) if length == 0 => {
-                        disk.remove(object).await.map_err(failed)?;
-                    }
-                    cut => cut.map_err(failed)?,
-                }
-                disk.sync(object).await.map_err(failed)?;
-                Ok(Reply::Done.into())
+                self.cut_copy(file, disk, length).await
             }
             ObjectRequest::Length { file, disk } => {
                 self.lacking().check_copy(file, from, false)?;
@@ -137,6 +97,80 @@ impl<W: World> Server<W> {
                 Ok(Reply::Length { bytes }.into())
             }
         }
+    }
+
+    /// Serves a request that moves no data of a copy.
+    async fn serve_notice(
+        self: &Rc<Self>,
+        from: PeerId,
+        request: ObjectRequest,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        match request {
+            ObjectRequest::Renewing { file } => Ok(match self.lacking().renews(file, from) {
+                true => Reply::LostCopy.into(),
+                false => Reply::Done.into(),
+            }),
+            ObjectRequest::Renewed { file } => {
+                if self.lacking().check_copy(file, from, false)? {
+                    self.lacking().whole(file, |left| left.copy.clear()).await?;
+                }
+                Ok(Reply::Done.into())
+            }
+            ObjectRequest::LostCopy { record } => {
+                self.check_not_read_only()?;
+                self.check_record(&record)?;
+                self.check_not_dropped(record.file)?;
+                let mirrored = self.mirrors().of(record.file, || *record);
+                let mirrored = mirrored.ok_or_else(|| Fault::BadRequest {
+                    cause: "no part of that file is here".to_owned(),
+                })?;
+                self.mirrors().lose_copy(&mirrored).await?;
+                Ok(Reply::Done.into())
+            }
+            ObjectRequest::KeepSize { file, size } => {
+                self.check_not_read_only()?;
+                self.check_not_dropped(file)?;
+                size.validate()?;
+                self.lacking().check_copy(file, from, false)?;
+                self.kept_sizes().keep(copy_object(file), size).await?;
+                Ok(Reply::Done.into())
+            }
+            ObjectRequest::KeptSize { file } => {
+                self.lacking().check_copy(file, from, true)?;
+                Ok(Reply::Size(self.kept_sizes().of(copy_object(file)).await?).into())
+            }
+            // It is served where it comes.
+            _ => Ok(Reply::Done.into()),
+        }
+    }
+
+    async fn sync_copy(&self, file: FileId, disks: u32) -> Result<Answer<W::Payload>, Fault> {
+        let disks = (0..disks.min(self.world().disks().len() as u32)).map(DiskId);
+        let synced = disks.map(async |disk| {
+            let synced = self.disk(disk)?.sync(copy_object(file)).await;
+            synced.map_err(|error| disk_fault(self.config().id, &error))
+        });
+        try_join_all(synced).await?;
+        Ok(Reply::Done.into())
+    }
+
+    async fn cut_copy(
+        &self,
+        file: FileId,
+        disk: DiskId,
+        length: u64,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        let failed = |error| disk_fault(self.config().id, &error);
+        let (disk, object) = (self.disk(disk)?, copy_object(file));
+        match disk.truncate(object, length).await {
+            // What is missing cannot be cut.
+            Err(DiskError::Corrupt { .. }) if length == 0 => {
+                disk.remove(object).await.map_err(failed)?;
+            }
+            cut => cut.map_err(failed)?,
+        }
+        disk.sync(object).await.map_err(failed)?;
+        Ok(Reply::Done.into())
     }
 
     async fn read_copy(

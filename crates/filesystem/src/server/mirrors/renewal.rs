@@ -5,8 +5,9 @@
 //! - A copy counts as equal only if it has missed no change since its renewal began.
 //! - A piece does not change while it is compared.
 
+use super::copy_calls::pieces_of;
 use super::mirrored_file::MirroredFile;
-use super::mirrors::{Mirrors, PIECE_BYTES, pieces_of};
+use super::mirrors::{Mirrors, PIECE_BYTES};
 use crate::server::faults::{disk_fault, disk_of};
 use tracing::{debug, warn};
 use units::{ByteRange, DiskId, Duration};

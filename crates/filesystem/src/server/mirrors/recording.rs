@@ -1,0 +1,81 @@
+//! Whether copies of this server's parts may be behind, as the catalogue has it recorded.
+//!
+//! Invariant: while it may be recorded, there is a mark of it here, which outlives those of files.
+
+use super::copy_calls::unexpected;
+use super::mirrors::{CATALOGUE, Mirrors};
+use crate::signal::Signal;
+use std::cell::Cell;
+use std::rc::Rc;
+use wire::{CatalogueRequest, Fault, Reply};
+use world::World;
+
+/// Right to tell the catalogue. Released when dropped.
+struct Recording<'a>(&'a Cell<bool>, &'a Signal);
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+        self.1.notify();
+    }
+}
+
+impl<W: World> Mirrors<W> {
+    /// Records with the catalogue whether copies may be behind, unless that is not so any more.
+    pub(crate) async fn record(&self, is_behind: bool) -> Result<(), Fault> {
+        let free = || (!self.is_recording.replace(true)).then_some(());
+        self.recorded.until(free).await;
+        let _recording = Recording(&self.is_recording, &self.recorded);
+        let is_over = is_behind != (self.files_behind() > 0);
+        if is_over || self.is_recorded.get() == Some(is_behind) {
+            return Ok(());
+        }
+        if is_behind {
+            self.marks.mark_behind().await?;
+        }
+        self.is_recorded.set(None);
+        self.must_clear.set(true);
+        match &self.catalogue {
+            Some(catalogue) => {
+                let (catalogue, own) = (Rc::clone(catalogue), self.own);
+                let set = async move { catalogue.set_behind(own, is_behind).await };
+                self.to_its_end(set).await?;
+            }
+            None => {
+                let server = self.own;
+                let request = CatalogueRequest::SetBehind { server, is_behind };
+                self.others.reach_again(CATALOGUE).await?;
+                self.others.call(CATALOGUE, request, None).await?;
+            }
+        }
+        self.is_recorded.set(Some(is_behind));
+        self.must_clear.set(is_behind);
+        if !is_behind {
+            self.marks.unmark_behind();
+        }
+        // It is to be cleared again.
+        self.fell_behind.notify();
+        Ok(())
+    }
+
+    /// Has the catalogue told that no copy is behind, once none is: what copies may lack of lost
+    /// disks is known otherwise.
+    pub(crate) fn clear_record(&self) {
+        self.must_clear.set(true);
+        self.fell_behind.notify();
+    }
+
+    /// True if the catalogue has recorded that copies of this server's parts may be behind.
+    pub(crate) async fn are_recorded_behind(&self) -> Result<bool, Fault> {
+        if let Some(is_recorded) = self.is_recorded.get() {
+            return Ok(is_recorded);
+        }
+        match &self.catalogue {
+            Some(catalogue) => Ok(catalogue.behind().contains(&self.own)),
+            None => match self.others.call(CATALOGUE, CatalogueRequest::Behind, None).await? {
+                (Reply::Servers(servers), _) => Ok(servers.contains(&self.own)),
+                (other, _) => Err(unexpected(&other)),
+            },
+        }
+    }
+}
