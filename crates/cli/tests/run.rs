@@ -111,6 +111,7 @@ fn files_are_copied_out_and_the_screen_is_small() {
     for words in [
         "2 servers, 2 ranks, MPICH 4.0.2",
         "exit code 0",
+        "stored  once: a lost data directory loses files",
         "write   2.9 MiB     10 collective",
         "independent: the program called MPI_File_read_at",
         "of 1 of 2 ranks",
@@ -123,6 +124,17 @@ fn files_are_copied_out_and_the_screen_is_small() {
         assert!(screen.contains(words), "{words:?} is missing in\n{screen}");
     }
     site.assert_clean();
+}
+
+#[test]
+fn the_report_says_what_is_mirrored() {
+    let site = Site::new();
+    let ended = site.run(&["--discard", "--protect", "mirror"], WRITE).done();
+    let told = "stored  twice: the loss of any one server loses nothing";
+    assert!(ended.text().contains(told), "{}", ended.text());
+    let json = site.run(&["--discard", "--protect", "mirror", "--json"], WRITE).done().json();
+    let stored = ["files", "mirrored", "files_behind"].map(|key| json["stored"][key].clone());
+    assert_eq!(stored, [1, 1, 0].map(Value::from), "{json}");
 }
 
 #[test]

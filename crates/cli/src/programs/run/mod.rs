@@ -232,7 +232,7 @@ fn finish<'a>(
     let servers = Session::new(instance.clone()).status().unwrap_or_default();
     let files = Files::after(&instance, ending.code != 0).unwrap_or_else(|error| {
         errors.push(error);
-        Files { names: Vec::new(), bytes: 0 }
+        Files::default()
     });
     let limits = limits(arguments, job, &report);
     let is_readable = errors.is_empty();

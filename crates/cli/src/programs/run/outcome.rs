@@ -96,6 +96,12 @@ impl Outcome<'_> {
         })
     }
 
+    /// Number of mirrored files whose copies may be behind, as far as servers say.
+    pub(super) fn files_behind(&self) -> u64 {
+        let known = self.servers.iter().filter_map(|state| state.status.as_ref().ok());
+        known.map(|status| status.files_behind).sum()
+    }
+
     /// The one JSON object.
     pub(super) fn json(&self) -> Value {
         let ending = &self.ending;
@@ -120,7 +126,10 @@ impl Outcome<'_> {
             "limit": self.limits.map(|limits| json!({
                 "plain_write_mib_s": limits.write_mib_s, "plain_read_mib_s": limits.read_mib_s
             })),
-            "stored": { "files": self.files.names.len(), "bytes": self.files.bytes },
+            "stored": {
+                "files": self.files.names.len(), "bytes": self.files.bytes,
+                "mirrored": self.files.mirrored, "files_behind": self.files_behind(),
+            },
             "checked": self.checked.is_ok(),
             "place": self.place_json(),
             "servers_stopped": self.stopped.is_ok(),

@@ -68,11 +68,28 @@ fn head(outcome: &Outcome<'_>) -> Vec<String> {
     let first_data = data.first().map_or("", String::as_str);
     let tail = format!("  {ended}, {}", time(ending.seconds));
     let words = fit(&outcome.words().join(" "), COLUMNS_MAX - 10 - tail.len());
-    vec![
+    let mut lines = vec![
         first,
         format!("  program {words}{tail}"),
         format!("  data    {}{more}", fit(first_data, COLUMNS_MAX - 10 - more.len())),
-    ]
+    ];
+    lines.extend(protection(outcome));
+    lines
+}
+
+/// What the loss of a server would have lost, if there are files on several.
+fn protection(outcome: &Outcome<'_>) -> Option<String> {
+    let (files, mirrored) = (outcome.files.names.len(), outcome.files.mirrored);
+    if files == 0 || outcome.file.servers.len() < 2 {
+        return None;
+    }
+    let words = match (mirrored, outcome.files_behind()) {
+        (0, _) => "once: a lost data directory loses files (--protect mirror keeps them)".into(),
+        (_, 0) if mirrored == files => "twice: the loss of any one server loses nothing".into(),
+        (_, 0) => format!("twice: {mirrored} of {}; others once", plural(files as u64, "file")),
+        (_, behind) => format!("twice, but the copies of {} lack changes", plural(behind, "file")),
+    };
+    Some(format!("  stored  {words}"))
 }
 
 /// Calls of the program, and how its time was spent.

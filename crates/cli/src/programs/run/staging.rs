@@ -5,7 +5,7 @@
 
 use super::program::REPORT;
 use crate::arguments::Run;
-use client::{CopyPlan, EntryKind, Instance, Place, Session, instance_name};
+use client::{CopyPlan, EntryKind, Instance, Place, Protection, Session, instance_name};
 use globset::{GlobBuilder, GlobMatcher};
 use interface::{ExitCode, UserError};
 use std::path::{Path, PathBuf};
@@ -15,9 +15,12 @@ use std::time::Instant;
 const OWN: &str = ".unisono";
 
 /// Files of the instance that are the program's.
+#[derive(Default)]
 pub(super) struct Files {
     pub(super) names: Vec<String>,
     pub(super) bytes: u64,
+    /// Number of those that are mirrored.
+    pub(super) mirrored: usize,
 }
 
 impl Files {
@@ -45,12 +48,13 @@ impl Files {
     /// # Errors
     /// Errors of the servers.
     pub(super) fn list(instance: &Instance) -> Result<Self, UserError> {
-        let mut files = Self { names: Vec::new(), bytes: 0 };
+        let mut files = Self::default();
         for entry in Session::new(instance.clone()).walk("")? {
             if let EntryKind::File(record) = &entry.kind
                 && !is_own(&entry.name)
             {
                 files.bytes += record.bytes;
+                files.mirrored += usize::from(record.protection == Protection::Mirror);
                 files.names.push(entry.name);
             }
         }
