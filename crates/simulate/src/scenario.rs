@@ -7,8 +7,8 @@ use filesystem::collective::Strategy;
 use interface::UserError;
 use interface::access_of;
 use policy::{
-    Access, Buffering, ClientCacheSpec, Declared, DiskOrder, Pattern, Prefetch, Replacement,
-    ReplacementPolicies, WINDOW_BLOCKS,
+    Access, Buffering, ClientCacheSpec, Declared, DiskOrder, Pattern, Prefetch, Protection,
+    Replacement, ReplacementPolicies, WINDOW_BLOCKS,
 };
 use std::str::FromStr;
 use units::MIB;
@@ -57,6 +57,8 @@ pub struct Scenario {
     pub trials: u32,
     /// Seed of the first trial.
     pub seed: u64,
+    /// Protection of the file against the loss of a server.
+    pub protection: Protection,
     /// True when a write ends only once the data is on the medium.
     pub sync: bool,
     /// Kind of data that moves.
@@ -94,6 +96,7 @@ impl Default for Scenario {
             models: OwnModels::default(),
             trials: 5,
             seed: 1,
+            protection: Protection::None,
             sync: false,
             payload: PayloadName::Phantom,
             availability: false,
@@ -140,6 +143,9 @@ impl Scenario {
             refused(cause, &help)?;
         }
         self.check_client_cache()?;
+        if let Err(error) = self.protection.validate(self.servers) {
+            refused(error.to_string(), "simulate 2 servers or more, or leave out --protect")?;
+        }
         let nodes = self.clients + self.servers;
         if let Err(error) = self.machine.network.spec(&self.models)?.check(nodes) {
             let help = "choose a network that can be built and that holds all nodes";

@@ -5,7 +5,7 @@ use super::client_cache::ClientCacheArguments;
 use super::servers::AsRoot;
 use super::value_parsers::{count, either};
 use clap::{Args, Subcommand};
-use interface::{Declared, DiskOrder, Replacement, parse_size as size};
+use interface::{Declared, DiskOrder, Protection, Replacement, parse_size as size};
 use simulate::{DiskName, LayoutName, NetworkName};
 use std::path::PathBuf;
 
@@ -98,6 +98,10 @@ pub(crate) struct Sim {
     /// Seed of the first trial (default: 1).
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// Protection of the file against the loss of a server: none, or mirror (the next server has a
+    /// copy of what a server holds) (default: none).
+    #[arg(long, value_name = "PROTECTION")]
+    pub(crate) protect: Option<Protection>,
     /// End writes only when the data is on the medium. --sync=false overrides a scenario file.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) sync: Option<bool>,

@@ -68,6 +68,7 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, UserError> {
         ("size", long(arguments.size)),
         ("block", long(arguments.block)),
         ("seed", long(arguments.seed)),
+        ("protect", arguments.protect.map(|it| it.to_string())),
         ("sync", flag(arguments.sync)),
         ("availability", flag(arguments.availability)),
     ];

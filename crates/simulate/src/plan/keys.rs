@@ -7,7 +7,7 @@ use super::client_cache_keys::CLIENT_CACHE;
 use super::key::{Field, Key, Meaning, Owner, case, field};
 use super::network_parameters::NETWORK_PARAMETERS;
 use super::parameters::{COSTS, PARAMETERS};
-use super::value::{AS_DECLARED, ConvertValue, Kind, STRATEGIES, strategies};
+use super::value::{AS_DECLARED, ConvertValue, Kind, PROTECTIONS, STRATEGIES, strategies};
 use crate::disk::DiskName;
 use crate::machine::Machine;
 use crate::names::{LayoutName, MachineName, PayloadName, ReadAhead};
@@ -37,7 +37,7 @@ const REPLACEMENTS: &[&str] = &{
 /// Kind of a count of at least one.
 const COUNT: Kind = Kind::Number { least: 1, most: NODES_MAX, unit: "" };
 
-static TOP: [Key; 23] = [
+static TOP: [Key; 24] = [
     case(
         "machine",
         "--machine",
@@ -196,6 +196,14 @@ static TOP: [Key; 23] = [
         "Seed of the first trial. Trial n has this seed plus n, with n counted from 0. Equal seeds \
          give equal results.",
         field!(base.seed),
+    ),
+    case(
+        "protect",
+        "--protect",
+        Kind::Word(PROTECTIONS),
+        "Protection of the file against the loss of a server. mirror: the next server has a copy \
+         of what a server holds, and a write ends when both have it.",
+        field!(base.protection),
     ),
     case(
         "sync",

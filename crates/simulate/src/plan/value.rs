@@ -6,7 +6,8 @@ use crate::network_name::NetworkName;
 use filesystem::collective::Strategy;
 use interface::{parse_size, size_word};
 use policy::{
-    BYTES_MAX, Cooperation, Declared, DiskOrder, Pattern, Replacement, WriteMiss, WritePolicy,
+    BYTES_MAX, Cooperation, Declared, DiskOrder, Pattern, Protection, Replacement, WriteMiss,
+    WritePolicy,
 };
 use std::fmt::Display;
 use units::Duration;
@@ -351,6 +352,11 @@ worded!(StartAngle, "start angle", STARTS {
     Zero = "zero",
     Common = "common",
     Independent = "independent"
+});
+
+worded!(Protection, "protection", PROTECTIONS {
+    None = "none",
+    Mirror = "mirror"
 });
 
 /// Converts named strategies, where `all` stands for each of them.

@@ -2,7 +2,7 @@
 
 use crate::scenario::Scenario;
 use filesystem::{Client, Fault, NewFile};
-use policy::{Pool, Protection};
+use policy::Pool;
 use program::{OpenedFile, Rank, meet};
 use std::cell::RefCell;
 use trace::Collective;
@@ -25,7 +25,7 @@ pub(super) fn new_file(scenario: &Scenario, name: &str, bytes: u64) -> NewFile {
         stripe: scenario.stripe(),
         pool: Pool::all(scenario.servers),
         buffering: scenario.buffering(),
-        protection: Protection::None,
+        protection: scenario.protection,
         made: Made::default(),
     }
 }

@@ -163,12 +163,13 @@ fn again(scenario: &Scenario, seed: u64) -> String {
 mod tests {
     //! Proves: trials run one by one, in any order, make the same row as all run in parallel;
     //! tracing the processors does not change the simulation; no client closes its connections in
-    //! the timed part.
+    //! the timed part; copies cost writes their time, and reads nothing.
     use super::*;
     use crate::machine::Machine;
     use crate::names::{LayoutName, MachineName, PayloadName};
     use crate::trials::simulate;
     use filesystem::collective::Strategy;
+    use policy::Protection;
     use std::cell::RefCell;
     use std::rc::Rc;
     use units::MIB;
@@ -207,6 +208,39 @@ mod tests {
             assert!(received.len() > 100, "{} messages", received.len());
             assert!(received.iter().all(|bytes| *bytes > 16), "{strategy}: somebody hung up");
         }
+    }
+
+    #[test]
+    fn copies_take_time_of_writes_and_of_no_reads() {
+        let time = |pattern: &str, strategy, protection| {
+            let pattern = pattern.parse().unwrap();
+            let (clients, servers, file_bytes) = (8, 4, 2 * MIB);
+            let payload = PayloadName::Traced;
+            let scenario = Scenario {
+                pattern,
+                strategy,
+                protection,
+                clients,
+                servers,
+                file_bytes,
+                payload,
+                ..Scenario::default()
+            };
+            simulate_trial(&scenario, 0).unwrap().seconds
+        };
+        for strategy in Strategy::ALL {
+            for (pattern, least, most) in [("wb", 1.6, 8.0), ("wcc", 1.6, 8.0), ("rb", 1.0, 1.001)]
+            {
+                let [plain, mirrored] = [Protection::None, Protection::Mirror]
+                    .map(|protection| time(pattern, strategy, protection));
+                let ratio = mirrored / plain;
+                assert!((least..most).contains(&ratio), "{pattern} by {strategy}: {ratio}");
+            }
+        }
+        let protection = Protection::Mirror;
+        let alone = Scenario { servers: 1, protection, ..Scenario::default() };
+        let refused = simulate_trial(&alone, 0).unwrap_err();
+        assert!(refused.cause.contains("needs 2 servers"), "{refused}");
     }
 
     #[test]

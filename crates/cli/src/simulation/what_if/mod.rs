@@ -175,6 +175,7 @@ fn axes(arguments: &WhatIf, file: Option<&Path>, header: &Header) -> Result<Vec<
         ("block", or(&arguments.block, block)),
         ("layout", arguments.layout.clone()),
         ("order", arguments.order.clone()),
+        ("protect", arguments.protect.clone()),
         ("cache-blocks-per-client-and-disk", arguments.cache.clone()),
     ];
     let axis = |(key, values): (&str, Vec<String>)| Axis { key: key.to_owned(), values };
