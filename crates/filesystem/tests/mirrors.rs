@@ -356,6 +356,30 @@ async fn until_equal(start: &Start, client: &TestClient) {
     }
 }
 
+/// Loses a server of a protected file with this content, and protects it no more.
+async fn lose_and_bare(own: &Cluster, content: &[u8], numbers: &mut Numbers) {
+    let start = own.start(0);
+    let lost = numbers.below(own.shape.servers.into()) as u32;
+    own.machine.kill(lost);
+    let _server = replace_server(&own.machine, &own.shape, lost, 1);
+    let client = start.connect().await.unwrap();
+    let file = client.open("f").await.unwrap();
+    assert!(read(&client, &file).await == *content);
+    while client.status().await.into_iter().any(|it| it.unwrap().refill.files > 0) {
+        start.world.sleep(Duration::from_ms(20)).await;
+    }
+    until_equal(&start, &client).await;
+    client.protect(&file, Protection::None).await.unwrap();
+    assert!(read(&client, &file).await == *content);
+    for server in 0..own.shape.servers {
+        let world = own.machine.world(server);
+        for disk in world.disks() {
+            let copy = disk.metadata(copy_object(file.file)).await.unwrap();
+            assert_eq!(copy, None, "server {server}");
+        }
+    }
+}
+
 /// Changes the protection of a file, which another client has open, while that one writes.
 async fn change_protection(own: &Cluster, seed: u64) {
     let [start, other] = [own.start(0), own.start(1)];
@@ -369,6 +393,12 @@ async fn change_protection(own: &Cluster, seed: u64) {
     let current = async || client.stat("f").await.unwrap().into_file().unwrap();
     for _ in 0..12 {
         let protection = numbers.pick(&[Protection::None, Protection::Mirror]);
+        if numbers.below(2) == 0 {
+            // What the cache has of it knows an older protection.
+            writer.close(&file).await.unwrap();
+            client.protect(&current().await, protection).await.unwrap();
+            file = writer.open("f").await.unwrap();
+        }
         let changing = async {
             other.world.sleep(Duration::from_us(numbers.below(2_000))).await;
             client.protect(&current().await, protection).await.unwrap();
@@ -403,26 +433,7 @@ async fn change_protection(own: &Cluster, seed: u64) {
     expect_copies_equal(own, &current().await).await;
     assert!(read(&writer, &file).await == content);
     writer.flush(&file, true).await.unwrap();
-    // Now a server can be lost.
-    let lost = numbers.below(own.shape.servers.into()) as u32;
-    own.machine.kill(lost);
-    let _server = replace_server(&own.machine, &own.shape, lost, 1);
-    let client = start.connect().await.unwrap();
-    let file = client.open("f").await.unwrap();
-    assert!(read(&client, &file).await == content);
-    while client.status().await.into_iter().any(|it| it.unwrap().refill.files > 0) {
-        start.world.sleep(Duration::from_ms(20)).await;
-    }
-    until_equal(&start, &client).await;
-    client.protect(&file, Protection::None).await.unwrap();
-    assert!(read(&client, &file).await == content);
-    for server in 0..own.shape.servers {
-        let world = own.machine.world(server);
-        for disk in world.disks() {
-            let copy = disk.metadata(copy_object(file.file)).await.unwrap();
-            assert_eq!(copy, None, "server {server}");
-        }
-    }
+    lose_and_bare(own, &content, &mut numbers).await;
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use crate::sizes::{TestClient, overwrite, read, write};
+use crate::sizes::{TestClient, overwrite, read, write, write_from};
 use crate::support;
 
 use filesystem::{BufferPool, Fault};
@@ -183,8 +183,24 @@ fn a_lost_disk_is_filled_while_clients_read_and_write() {
                 if numbers.below(4) == 0 {
                     check(&client, &files, "after a change").await;
                 }
+                if numbers.below(8) == 0 {
+                    // Refused where a part is being filled; then it is tried again.
+                    let file = client.stat(&files[one].0.name).await.unwrap().into_file().unwrap();
+                    let ceased = client.protect(&file, Protection::None).await;
+                    assert!(matches!(ceased, Ok(()) | Err(Fault::BadRequest { .. })), "{ceased:?}");
+                    check(&client, &files, "without protection").await;
+                }
                 start.world.sleep(Duration::from_us(numbers.below(200_000))).await;
             }
+            let client = start.connect().await.unwrap();
+            until_filled(&start, &client, lost).await;
+            for (file, _) in &files {
+                let file = client.stat(&file.name).await.unwrap().into_file().unwrap();
+                client.protect(&file, Protection::None).await.unwrap();
+                let bare = FileRecord { protection: Protection::None, ..file };
+                client.protect(&bare, Protection::Mirror).await.unwrap();
+            }
+            start.world.sleep(Duration::from_ms(5_000)).await;
             check_whole(&own, &start, &files, lost).await;
         };
         cluster.engine.run(filled).unwrap();
@@ -324,18 +340,93 @@ fn two_lost_disks_are_never_read_as_zeros() {
                 start.world.sleep(Duration::from_us(numbers.below(9_000_000))).await;
                 let client = start.connect().await.unwrap();
                 for one in &files {
-                    // Its size may not be known.
-                    let Ok(opened) = client.open(&one.0.name).await else {
-                        refused.update(|refused| refused + 1);
-                        continue;
-                    };
+                    let opened = client.open(&one.0.name).await.unwrap();
                     let found = refused_blocks(&client, one).await;
                     refused.update(|refused| refused + found);
                     client.close(&opened).await.unwrap();
                 }
             }
+            // All else is filled, and what is lost can be written anew.
+            let client = start.connect().await.unwrap();
+            until_filled(&start, &client, first).await;
+            for (file, _) in &files {
+                let mut opened = client.open(&file.name).await.unwrap();
+                client.set_size(&mut opened, 0).await.unwrap();
+                client.grow(&mut opened, 400).await.unwrap();
+                write(&client, &opened, 0, &[7; 400]).await;
+                client.flush(&opened, true).await.unwrap();
+                assert!(read(&client, &opened).await == [7; 400]);
+                client.close(&opened).await.unwrap();
+            }
+            start.world.sleep(Duration::from_ms(8_000)).await;
+            for status in client.status().await {
+                let status = status.unwrap();
+                let left = (status.refill.files, status.refill.lost_files, status.files_behind);
+                assert_eq!(left, (0, 0, 0));
+            }
+            for (file, _) in &files {
+                let opened = client.open(&file.name).await.unwrap();
+                client.flush(&opened, true).await.unwrap();
+                client.close(&opened).await.unwrap();
+                expect_copies_equal(&own, &opened).await;
+            }
         };
         cluster.engine.run(lost).unwrap();
     });
     assert!(support::only_seed().is_some() || refused.get() > 100, "{} refusals", refused.get());
+}
+
+#[test]
+fn a_copy_that_was_behind_never_counts_for_a_new_disk() {
+    let refused = Rc::new(Cell::new(0));
+    for_each_seed("refill", "a_copy_that_was_behind_never_counts", 60, |seed| {
+        // Server 0 keeps the catalogue, which must know of it.
+        let cluster = cluster(Shape { servers: 3, cache_blocks: 0, ..shape(seed % 15) });
+        let (own, refused) = (Rc::clone(&cluster), Rc::clone(&refused));
+        let lost = async move {
+            let start = own.start(0);
+            let mut numbers = Numbers::new(seed);
+            let mut files = stored_files(&start, &mut numbers).await;
+            let part = numbers.below(2) as u32;
+            let (lost, copy) = (part, part + 1);
+            let client = start.connect().await.unwrap();
+            let (file, content) = &mut files[0];
+            let opened = client.open(&file.name).await.unwrap();
+            let blocks = opened.stripe.blocks_in(ByteRange::new(0, opened.bytes));
+            let of_part: Vec<u64> =
+                blocks.filter(|block| opened.server_of(*block) == ServerId(lost)).collect();
+            if of_part.is_empty() {
+                return;
+            }
+            let pool = BufferPool::new(&client, own.shape.block_bytes).await.unwrap();
+            own.machine.kill(copy);
+            for block in of_part {
+                let range = opened.stripe.block_range(block, opened.bytes);
+                let new = image(numbers.below(1 << 20), range.length());
+                write_from(&pool, &opened, range.start, &new).await;
+                content[range.start as usize..range.end as usize].copy_from_slice(&new);
+            }
+            // Its server has left, but the change is stored here and recorded.
+            assert!(client.flush(&opened, true).await.is_err());
+            start.world.sleep(Duration::from_ms(50)).await;
+            own.machine.kill(lost);
+            own.machine.restart(copy);
+            let mut servers = vec![start_replaced(&own.machine, &own.shape, copy, 0)];
+            for number in 1..4 {
+                servers.push(replace_server(&own.machine, &own.shape, lost, number));
+                start.world.sleep(Duration::from_us(numbers.below(4_000_000))).await;
+                let client = start.connect().await.unwrap();
+                until_filled(&start, &client, lost).await;
+                for one in &files {
+                    let opened = client.open(&one.0.name).await.unwrap();
+                    let found = refused_blocks(&client, one).await;
+                    refused.update(|refused| refused + found);
+                    client.close(&opened).await.unwrap();
+                }
+                own.machine.kill(lost);
+            }
+        };
+        cluster.engine.run(lost).unwrap();
+    });
+    assert!(support::only_seed().is_some() || refused.get() > 300, "{} refusals", refused.get());
 }

@@ -83,7 +83,8 @@ pub(crate) struct Start {
     /// mirrored files while the instance is used. Files without a copy have lost what was there.
     #[arg(long, conflicts_with_all = ["degraded", "memory"])]
     pub(crate) refill: bool,
-    /// Maximum number of bytes that each server fills in a second.
+    /// Maximum number of bytes that each server fills in a second. A later start that goes on with
+    /// it has no limit unless it is given again.
     #[arg(long, value_parser = size, value_name = "SIZE", requires = "refill")]
     pub(crate) refill_rate: Option<u64>,
     /// Path of this program on the hosts (default: its path on this machine).

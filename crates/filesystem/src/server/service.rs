@@ -68,8 +68,7 @@ pub async fn serve_among_others<W: World>(
     }
     let kept_sizes = KeptSizes::load(world.clone(), config.id).await?;
     let marks = Marks::load(world.clone(), config.id).await?;
-    let refill = (config.replacements.clone(), config.refill_rate);
-    let lacking = Lacking::load(world.clone(), config.id, refill).await?;
+    let lacking = Lacking::load(world.clone(), config.id, &config).await?;
     let others = is_ready();
     let server = Server::new(world, config, kept_sizes, catalogue, copy, marks, lacking);
     let addresses = others.iter().map(|other| (other.server, other.address.clone()));
@@ -80,7 +79,7 @@ pub async fn serve_among_others<W: World>(
     let copying: Vec<_> = copying.collect();
     let renewing = async {
         match server.config().read_only {
-            true => {}
+            true => server.list_lacking().await,
             false => _ = join(server.mirrors().renew(), server.refill()).await,
         }
     };
@@ -127,6 +126,7 @@ async fn finish<W: World>(server: &Rc<Server<W>>) -> Result<(), Fault> {
         }
         // The records are obsolete; if this fails, the next start finds them again.
         let _ = server.kept_sizes().settle().await;
+        let _ = server.lacking().settle().await;
         if let Some(catalogue) = server.catalogue() {
             let _ = catalogue.settle().await;
         }

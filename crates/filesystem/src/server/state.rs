@@ -76,8 +76,9 @@ impl<W: World> Server<W> {
         let mirrors = Mirrors::new(world.clone(), config.id, told, known, marks, refill, sizes);
         let mirrors = Rc::new(mirrors);
         let (failures, copies) = (Rc::clone(&write_failures), Rc::clone(&mirrors));
-        let lacks = Rc::clone(&lacking);
-        let disks = Rc::new(FileDisks::new(world.clone(), &config, failures, copies, lacks));
+        let files = OpenFiles::default();
+        let known = (Rc::clone(&lacking), Rc::clone(files.protections()));
+        let disks = Rc::new(FileDisks::new(world.clone(), &config, failures, copies, known));
         let cache = BlockCache::new(
             world.clone(),
             &config,
@@ -96,7 +97,7 @@ impl<W: World> Server<W> {
             collectives: Scope::new(world.clone()),
             world,
             config,
-            files: OpenFiles::default(),
+            files,
             kept_sizes,
             catalogue,
             catalogue_copy,

@@ -314,12 +314,13 @@ impl<W: World> Catalogue<W> {
         })
     }
 
-    /// Returns some of the files without a name, by number.
+    /// Returns some of all files, by number.
     pub(crate) fn all_files(&self, after: Option<FileId>) -> Reply {
         let (entries, more) = self.tree.borrow().files_by_number(after, ENTRIES_PER_ANSWER_MAX);
         Reply::Entries { entries, more }
     }
 
+    /// Returns some of the files without a name, by number.
     fn nameless(&self, after: Option<FileId>) -> Reply {
         let all = self.nameless.borrow();
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);

@@ -7,6 +7,7 @@
 use crate::server::config::ServerConfig;
 use crate::server::faults::{disk_fault, disk_of, file_fault};
 use crate::server::files::open_file::OpenFile;
+use crate::server::files::protections::Protections;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::mirrors::{MirroredFile, Mirrors, PIECE_BYTES};
 use crate::server::refill::{Lacking, LackingFile};
@@ -17,7 +18,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use tracing::debug;
 use units::{ByteRange, DiskId, Duration, FileId, ServerId};
-use wire::{Fault, FileSize};
+use wire::{Fault, FileRecord, FileSize};
 use world::{Damage, Disk, DiskError, Payload, World};
 
 /// Maximum time that a disk may take to report its space. After it the last report counts.
@@ -30,6 +31,7 @@ pub(crate) struct FileDisks<W: World> {
     failures: Rc<WriteFailures>,
     mirrors: Rc<Mirrors<W>>,
     lacking: Rc<Lacking<W>>,
+    protections: Rc<Protections>,
     /// True if nothing may be changed.
     read_only: bool,
     /// Number of ranges that were repaired.
@@ -44,12 +46,12 @@ impl<W: World> FileDisks<W> {
         config: &ServerConfig,
         failures: Rc<WriteFailures>,
         mirrors: Rc<Mirrors<W>>,
-        lacking: Rc<Lacking<W>>,
+        (lacking, protections): (Rc<Lacking<W>>, Rc<Protections>),
     ) -> Self {
         let spaces = world.disks().iter().map(|_| Cell::default()).collect();
         let (server, read_only) = (config.id, config.read_only);
         let repaired = Cell::new(0);
-        Self { world, server, failures, mirrors, lacking, read_only, repaired, spaces }
+        Self { world, server, failures, mirrors, lacking, protections, read_only, repaired, spaces }
     }
 
     /// Number of damaged ranges that were repaired from copies since the start.
@@ -83,9 +85,19 @@ impl<W: World> FileDisks<W> {
 
     /// Returns the state of the mirror of a file, if it has one.
     pub(super) fn mirrored(&self, file: &OpenFile) -> Option<Rc<MirroredFile>> {
-        match file.protection() {
+        // What is filled from a copy needs it, whatever else is known.
+        if !self.lacking.is_empty()
+            && let Some(record) = self.lacking.record_to_fill(file.file)
+        {
+            return self.mirrors.of(file.file, || record);
+        }
+        let protection = self.protections.of(file.file).unwrap_or(file.protection());
+        match protection {
             Protection::None => None,
-            Protection::Mirror => self.mirrors.of(file.file, || file.record()),
+            Protection::Mirror => {
+                let record = || FileRecord { protection, ..file.record() };
+                self.mirrors.of(file.file, record)
+            }
         }
     }
 
@@ -184,7 +196,7 @@ impl<W: World> FileDisks<W> {
         self.lacking.until_listed().await;
         self.check_not_lost(file, number, ByteRange::new(offset, offset + payload.length()))?;
         let Some(mirrored) = self.mirrored(file) else {
-            let _change = file.begin_bare_change();
+            let _change = self.protections.begin_bare_change(file.file);
             let written = disk.write(file.file, offset, payload).await;
             return written.map_err(|error| self.fault(file, number, &error));
         };
@@ -232,7 +244,8 @@ impl<W: World> FileDisks<W> {
         let mut reached = 0;
         for (number, disk) in self.of(file) {
             if let Some(mirrored) = self.filling(file, number) {
-                let length = self.mirrors.length(&mirrored, number).await?.unwrap_or(0);
+                let length = self.mirrors.length_unless_lost(&mirrored, number).await?;
+                let length = length.flatten().unwrap_or(0);
                 let bytes = file.stripe.file_bytes(place, number, length);
                 reached = reached.max(bytes.filter(|bytes| *bytes <= BYTES_MAX).unwrap_or(0));
                 continue;
@@ -292,7 +305,7 @@ impl<W: World> FileDisks<W> {
                 self.check_not_lost(file, number, ByteRange::new(0, kept))?;
             }
             let Some(mirrored) = self.mirrored(file) else {
-                let _change = file.begin_bare_change();
+                let _change = self.protections.begin_bare_change(file.file);
                 cut().await.map_err(|error| self.fault(file, number, &error))?;
                 self.recover(file, number, has_lost).await?;
                 continue;

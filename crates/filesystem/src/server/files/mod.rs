@@ -5,6 +5,7 @@ pub(crate) mod kept_sizes;
 pub(crate) mod open_file;
 pub(crate) mod open_files;
 mod protection;
+pub(crate) mod protections;
 pub(crate) mod removed_files;
 mod requests;
 mod resize;

@@ -19,8 +19,6 @@ pub(crate) struct OpenFile {
     pool: Pool,
     /// Protection against the loss of a server.
     protection: Cell<Protection>,
-    /// Number of changes on their way to disks that are not made at a copy.
-    bare_changes: Cell<u32>,
     /// Name that the last client to open it gave.
     name: RefCell<String>,
     buffering: Cell<Buffering>,
@@ -48,9 +46,6 @@ pub(crate) struct OpenFile {
 /// Right to change the size of a file. Released when dropped.
 pub(crate) struct Changing<'a>(&'a OpenFile);
 
-/// Change that is not made at a copy. Ends when dropped.
-pub(crate) struct BareChange<'a>(&'a OpenFile);
-
 impl OpenFile {
     /// Makes a file that no client has opened yet.
     pub(crate) fn new(record: FileRecord) -> Self {
@@ -61,7 +56,6 @@ impl OpenFile {
             stripe,
             pool,
             protection: Cell::new(protection),
-            bare_changes: Cell::new(0),
             name: RefCell::new(name),
             buffering: Cell::new(buffering),
             size: Cell::new(size),
@@ -113,17 +107,6 @@ impl OpenFile {
     /// Protects the file from now on, or ceases to.
     pub(crate) fn protect(&self, protection: Protection) {
         self.protection.set(protection);
-    }
-
-    /// Begins a change that is not made at a copy.
-    pub(crate) fn begin_bare_change(&self) -> BareChange<'_> {
-        self.bare_changes.update(|changes| changes + 1);
-        BareChange(self)
-    }
-
-    /// Waits until no change is on its way that is not made at a copy.
-    pub(crate) async fn until_no_bare_change(&self) {
-        self.changed.until(|| (self.bare_changes.get() == 0).then_some(())).await;
     }
 
     pub(crate) fn name(&self) -> Ref<'_, String> {
@@ -220,13 +203,6 @@ impl OpenFile {
     pub(crate) async fn begin_change(&self) -> Changing<'_> {
         self.changed.until(|| (!self.is_changing.replace(true)).then_some(())).await;
         Changing(self)
-    }
-}
-
-impl Drop for BareChange<'_> {
-    fn drop(&mut self) {
-        self.0.bare_changes.update(|changes| changes - 1);
-        self.0.changed.notify();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::scale::SmallVec;
 use crate::server::files::open_file::OpenFile;
+use crate::server::files::protections::Protections;
 use crate::server::files::removed_files::RemovedFiles;
 use policy::Protection;
 use std::cell::RefCell;
@@ -34,7 +35,7 @@ pub(crate) struct OpenFiles {
     /// file with an older record must not bring back what was cut off.
     cut: RefCell<BTreeMap<FileId, FileSize>>,
     /// Protection of files that was changed since the start. The record of a client may be older.
-    protected: RefCell<BTreeMap<FileId, Protection>>,
+    protections: Rc<Protections>,
     /// Sizes and times of the files that were closed last, which the catalogue has or is about to
     /// get. The record of a client may be older: it may have asked the catalogue before.
     closed: RefCell<ClosedFiles>,
@@ -110,21 +111,21 @@ impl OpenFiles {
 
     /// Notes that the protection of a file is changed.
     pub(crate) fn protect(&self, file: FileId, protection: Protection) {
-        self.protected.borrow_mut().insert(file, protection);
+        self.protections.change(file, protection);
         if let Some(open) = self.open.borrow().get(&file) {
             open.protect(protection);
         }
     }
 
-    /// Protection of a file that was changed since the start.
-    pub(crate) fn protection(&self, file: FileId) -> Option<Protection> {
-        self.protected.borrow().get(&file).copied()
+    /// Protections that were changed since the start.
+    pub(crate) fn protections(&self) -> &Rc<Protections> {
+        &self.protections
     }
 
     /// Returns a record with the protection that its file has now, as far as that was changed since
     /// the start.
     pub(crate) fn as_protected(&self, record: FileRecord) -> FileRecord {
-        let changed = self.protected.borrow().get(&record.file).copied();
+        let changed = self.protections.of(record.file);
         FileRecord { protection: changed.unwrap_or(record.protection), ..record }
     }
 
@@ -228,7 +229,7 @@ impl OpenFiles {
     pub(crate) fn forget(&self, file: FileId) -> Option<Rc<OpenFile>> {
         self.dropped.borrow_mut().insert(file);
         self.cut.borrow_mut().remove(&file);
-        self.protected.borrow_mut().remove(&file);
+        self.protections.forget(file);
         self.closed.borrow_mut().files.remove(&file);
         self.open.borrow_mut().remove(&file)
     }

@@ -26,7 +26,6 @@ impl<W: World> Server<W> {
             let cause = "a lost part of the file is filled, or cannot be".to_owned();
             return Err(Fault::BadRequest { cause });
         }
-        let open = self.files().find(file)?;
         match protection {
             Protection::Mirror => {
                 let mirrored = self.mirrors().of(file, || record);
@@ -35,9 +34,7 @@ impl<W: World> Server<W> {
                 self.mirrors().lose_copy(&mirrored).await?;
                 self.mirrors().record(true).await?;
                 self.files().protect(file, protection);
-                if let Some(open) = open {
-                    open.until_no_bare_change().await;
-                }
+                self.files().protections().until_no_bare_change(file).await;
                 // The copy may have been written before the last of these changes.
                 self.mirrors().lose_copy(&mirrored).await?;
                 self.mirrors().record(true).await?;
@@ -52,7 +49,7 @@ impl<W: World> Server<W> {
 
     /// Removes the copy here of another server's part of a file.
     pub(super) async fn drop_copy(&self, file: FileId) -> Result<Answer<W::Payload>, Fault> {
-        if self.files().protection(file) != Some(Protection::None) {
+        if self.files().protections().of(file) != Some(Protection::None) {
             let cause = format!("{file} is protected");
             return Err(Fault::BadRequest { cause });
         }

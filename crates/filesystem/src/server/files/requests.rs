@@ -191,6 +191,7 @@ impl<W: World> Server<W> {
         let removed = self.disks().remove(file, protection).await;
         // If that fails, an obsolete record stays.
         let _ = self.kept_sizes().settle().await;
+        let _ = self.lacking().settle().await;
         removed.map(|()| Reply::Done.into())
     }
 }

@@ -77,7 +77,8 @@ impl<W: World> FileDisks<W> {
             return Ok(Some(Scrubbed { damaged, ..Scrubbed::default() }));
         }
         let Some(mirrored) = self.filling(file, number) else { return Ok(None) };
-        let behind = self.mirrors().length(&mirrored, number).await?.unwrap_or(0);
+        let behind = self.mirrors().length_unless_lost(&mirrored, number).await?;
+        let behind = behind.flatten().unwrap_or(0);
         Ok(Some(Scrubbed { behind, ..Scrubbed::default() }))
     }
 
@@ -123,7 +124,17 @@ impl<W: World> FileDisks<W> {
         };
         if mirrored.is_behind() {
             found.behind += range.length();
-        } else if !self.mirrors().is_equal(mirrored, number, range, &own).await? {
+            return Ok(true);
+        }
+        let is_equal = match self.mirrors().is_equal(mirrored, number, range, &own).await {
+            // The copy is lost, and this server is about to be told.
+            Err(Fault::BadRequest { .. }) => {
+                found.behind += range.length();
+                return Ok(true);
+            }
+            is_equal => is_equal?,
+        };
+        if !is_equal {
             let written = match self.is_read_only() {
                 true => Err(Fault::ReadOnly),
                 false => {

@@ -157,9 +157,20 @@ impl<W: World> Mirrors<W> {
         file: &MirroredFile,
         disk: DiskId,
     ) -> Result<Option<u64>, Fault> {
+        let lost = || Fault::BadRequest { cause: format!("the copy at {} is lost", file.copy_at) };
+        self.length_unless_lost(file, disk).await?.ok_or_else(lost)
+    }
+
+    /// As [`length`](Self::length); `None` if the copy is lost.
+    pub(crate) async fn length_unless_lost(
+        &self,
+        file: &MirroredFile,
+        disk: DiskId,
+    ) -> Result<Option<Option<u64>>, Fault> {
         let length = ObjectRequest::Length { file: file.file, disk };
         match self.call(file, length, None).await? {
-            (Reply::Length { bytes }, _) => Ok(bytes),
+            (Reply::Length { bytes }, _) => Ok(Some(bytes)),
+            (Reply::LostCopy, _) => Ok(None),
             (other, _) => Err(unexpected(&other)),
         }
     }
@@ -177,6 +188,8 @@ impl<W: World> Mirrors<W> {
     pub(crate) async fn size_of_copy(&self, file: &MirroredFile) -> Result<FileSize, Fault> {
         match self.ask(file, ObjectRequest::KeptSize { file: file.file }, None).await? {
             Reply::Size(size) => Ok(size),
+            // What is known elsewhere counts.
+            Reply::LostCopy => Ok(FileSize::default()),
             other => Err(unexpected(&other)),
         }
     }

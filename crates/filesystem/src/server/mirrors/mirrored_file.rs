@@ -41,7 +41,7 @@ pub(crate) struct MirroredFile {
     changed: Signal,
     /// Disks that lack the part of this server, with the first byte of the object that they lack.
     /// For them the copy is the file.
-    filling: RefCell<BTreeMap<DiskId, u64>>,
+    filling: RefCell<BTreeMap<DiskId, Progress>>,
     /// Number of connections to the server with the copy that had ended when filling began, or
     /// began anew.
     filling_since: Cell<u64>,
@@ -50,6 +50,21 @@ pub(crate) struct MirroredFile {
     stored_changes: Cell<u64>,
     /// Notified when a copy of any file is behind.
     fell_behind: Rc<Signal>,
+}
+
+/// Progress of a disk that is filled.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Progress {
+    /// First byte of the object that the disk lacks; `u64::MAX` if it lacks nothing.
+    pub(crate) to: u64,
+    /// Number of times that it was to be filled anew.
+    anew: u64,
+}
+
+impl Progress {
+    fn begin_anew(&mut self) {
+        *self = Self { to: 0, anew: self.anew + 1 };
+    }
 }
 
 /// State of the mark of a file.
@@ -239,7 +254,7 @@ impl MirroredFile {
     /// one that failed here; where the disk is being filled, it is filled anew.
     pub(super) fn differ(&self, disk: DiskId) {
         match self.filling.borrow_mut().get_mut(&disk) {
-            Some(filled) => *filled = 0,
+            Some(progress) => progress.begin_anew(),
             None => self.miss(),
         }
     }
@@ -248,7 +263,7 @@ impl MirroredFile {
     /// copy have ended.
     pub(super) fn begin_filling(&self, disks: impl IntoIterator<Item = DiskId>, ended: u64) {
         let mut filling = self.filling.borrow_mut();
-        disks.into_iter().for_each(|disk| _ = filling.entry(disk).or_insert(0));
+        disks.into_iter().for_each(|disk| _ = filling.entry(disk).or_default());
         self.filling_since.set(ended);
         drop(filling);
         if self.is_all_filling() {
@@ -277,28 +292,34 @@ impl MirroredFile {
         self.filling.borrow().contains_key(&disk)
     }
 
-    /// First byte of an object that its disk lacks, or `None` if it lacks nothing.
-    pub(crate) fn filled_to(&self, disk: DiskId) -> Option<u64> {
-        self.filling.borrow().get(&disk).copied().filter(|filled| *filled < u64::MAX)
+    /// How far a disk is filled, or `None` if it lacks nothing.
+    pub(crate) fn filled_to(&self, disk: DiskId) -> Option<Progress> {
+        self.filling.borrow().get(&disk).copied().filter(|progress| progress.to < u64::MAX)
     }
 
     /// True if a disk lacks bytes before `end` of an object.
     pub(crate) fn lacks(&self, disk: DiskId, end: u64) -> bool {
-        self.filled_to(disk).is_some_and(|filled| filled < end)
+        self.filled_to(disk).is_some_and(|progress| progress.to < end)
     }
 
-    /// Notes that a disk has what it lacked from `from` to `to`; `u64::MAX` if it lacks nothing.
-    pub(crate) fn filled(&self, disk: DiskId, from: u64, to: u64) {
-        if let Some(filled) = self.filling.borrow_mut().get_mut(&disk)
-            && *filled == from
+    /// Notes that a disk has what it lacked after this progress, up to `to`; `u64::MAX` if it lacks
+    /// nothing. If it is to be filled anew since, nothing counts.
+    pub(crate) fn filled(&self, disk: DiskId, before: Progress, to: u64) {
+        if let Some(progress) = self.filling.borrow_mut().get_mut(&disk)
+            && *progress == before
         {
-            *filled = to;
+            progress.to = to;
         }
+    }
+
+    /// Notes that disks cannot be filled: what they lack is lost.
+    pub(crate) fn give_up_filling(&self) {
+        self.filling.borrow_mut().clear();
     }
 
     /// Fills all anew: the copy may have lost changes.
     pub(super) fn fill_anew(&self) {
-        self.filling.borrow_mut().values_mut().for_each(|filled| *filled = 0);
+        self.filling.borrow_mut().values_mut().for_each(Progress::begin_anew);
     }
 
     /// Fills all anew if a further connection to the server with the copy has ended, of which
@@ -320,7 +341,7 @@ impl MirroredFile {
 
     /// True if all disks that were to be filled have everything.
     pub(crate) fn is_filled(&self) -> bool {
-        self.filling.borrow().values().all(|filled| *filled == u64::MAX)
+        self.filling.borrow().values().all(|progress| progress.to == u64::MAX)
     }
 
     /// Notes that a file is filled, which is on stable storage. From now on the part counts, and
@@ -349,6 +370,11 @@ impl MirroredFile {
     /// Notes whether the copy could be stored.
     pub(super) fn set_unstored(&self, is_unstored: bool) {
         self.is_unstored.set(is_unstored);
+    }
+
+    /// True if the copy is behind, and is compared as one that lacks anything.
+    pub(super) fn is_renewed_whole(&self) -> bool {
+        self.is_behind.get() && self.missed.get() > 0
     }
 
     /// Number of changes that the copy has missed.

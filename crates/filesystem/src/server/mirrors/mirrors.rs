@@ -139,6 +139,11 @@ impl<W: World> Mirrors<W> {
         }
     }
 
+    /// True if a file is marked: its copy may lack changes.
+    pub(crate) fn is_marked(&self, record: &FileRecord) -> bool {
+        self.files.borrow().get(&record.file).is_some_and(|file| file.is_marked())
+    }
+
     /// Number of this server.
     pub(super) fn own(&self) -> ServerId {
         self.own
@@ -387,7 +392,7 @@ impl<W: World> Mirrors<W> {
     /// As [`notice_ended_connections`](Self::notice_ended_connections), for one file. Returns the
     /// fault of changes that may be lost, which clients count as written: where this server is
     /// filled from the copy, nobody else has them.
-    pub(super) fn notice_ended_connection(&self, file: &MirroredFile) -> Option<Fault> {
+    pub(crate) fn notice_ended_connection(&self, file: &MirroredFile) -> Option<Fault> {
         let ended = self.others.ended(file.copy_at);
         let may_lack = file.is_marked() && !file.is_behind() && !file.is_connected_since(ended);
         if may_lack && !file.is_all_filling() {

@@ -67,7 +67,7 @@ impl<W: World> Server<W> {
                 let written = self.disk(disk)?.write(copy_object(file), offset, body).await;
                 written.map_err(failed)?;
                 if is_lost {
-                    self.lacking().filled(bytes).await;
+                    self.lacking().filled(file, bytes).await;
                 }
                 Ok(Reply::Done.into())
             }
@@ -91,7 +91,9 @@ impl<W: World> Server<W> {
                 self.cut_copy(file, disk, length).await
             }
             ObjectRequest::Length { file, disk } => {
-                self.lacking().check_copy(file, from, false)?;
+                if self.lacking().check_copy(file, from, false).is_err() {
+                    return Ok(Reply::LostCopy.into());
+                }
                 let metadata = self.disk(disk)?.metadata(copy_object(file)).await;
                 let bytes = metadata.map_err(failed)?.map(|metadata| metadata.length);
                 Ok(Reply::Length { bytes }.into())
@@ -120,11 +122,19 @@ impl<W: World> Server<W> {
                 self.check_not_read_only()?;
                 self.check_record(&record)?;
                 self.check_not_dropped(record.file)?;
+                if !self.lacking().to_fill(record.file).is_empty() {
+                    // If that cannot be, it is lost too, which is not known yet.
+                    let cause = "the part is to be filled from that copy".to_owned();
+                    return Err(Fault::BadRequest { cause });
+                }
                 let mirrored = self.mirrors().of(record.file, || *record);
                 let mirrored = mirrored.ok_or_else(|| Fault::BadRequest {
                     cause: "no part of that file is here".to_owned(),
                 })?;
-                self.mirrors().lose_copy(&mirrored).await?;
+                // It may have been told before.
+                if !mirrored.is_renewed_whole() {
+                    self.mirrors().lose_copy(&mirrored).await?;
+                }
                 Ok(Reply::Done.into())
             }
             ObjectRequest::KeepSize { file, size } => {
@@ -135,8 +145,10 @@ impl<W: World> Server<W> {
                 self.kept_sizes().keep(copy_object(file), size).await?;
                 Ok(Reply::Done.into())
             }
+            ObjectRequest::KeptSize { file } if self.lacking().is_copy_lost(file) => {
+                Ok(Reply::LostCopy.into())
+            }
             ObjectRequest::KeptSize { file } => {
-                self.lacking().check_copy(file, from, true)?;
                 Ok(Reply::Size(self.kept_sizes().of(copy_object(file)).await?).into())
             }
             // It is served where it comes.

@@ -26,7 +26,9 @@ impl<W: World> Mirrors<W> {
         let free = || (!self.is_recording.replace(true)).then_some(());
         self.recorded.until(free).await;
         let _recording = Recording(&self.is_recording, &self.recorded);
-        let is_over = is_behind != (self.files_behind() > 0);
+        // Of parts that are lost, the copies lack changes for good.
+        let is_one = self.files_behind() > 0 || self.lacking.has_lost_mirrored();
+        let is_over = is_behind != is_one;
         if is_over || self.is_recorded.get() == Some(is_behind) {
             return Ok(());
         }

@@ -54,7 +54,9 @@ impl<W: World> Mirrors<W> {
                     has_failed = true;
                 }
             }
-            if has_failed {
+            // While parts are lost whose copies lack changes, the catalogue is not told.
+            let is_kept = self.must_clear.get() && self.files_behind() == 0;
+            if has_failed || is_kept {
                 self.world.sleep(RETRY_PAUSE).await;
             }
         }
@@ -114,6 +116,10 @@ impl<W: World> Mirrors<W> {
     }
 
     async fn renew_object(&self, file: &MirroredFile, disk: DiskId) -> Result<(), Fault> {
+        if self.lacking.is_lost(file.file, disk) {
+            // The copy has more.
+            return Ok(());
+        }
         let (bytes, there) = self.cut_copy(file, disk).await?;
         for piece in pieces_of(ByteRange::new(0, bytes)) {
             // To the end: what is repaired or written again may be the last of the object.

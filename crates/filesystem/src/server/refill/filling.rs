@@ -6,7 +6,7 @@ use crate::server::mirrors::MirroredFile;
 use crate::server::state::Server;
 use futures_util::stream::{self, StreamExt};
 use std::rc::Rc;
-use tracing::debug;
+use tracing::{debug, warn};
 use units::{ByteRange, DiskId, MIB, Timestamp};
 use wire::{Fault, FileRecord, FileSize};
 use world::{Disk, DiskError, World};
@@ -22,7 +22,7 @@ impl<W: World> Server<W> {
     pub(super) async fn fill_parts(self: &Rc<Self>) {
         loop {
             let some = || Some(self.lacking().all_to_fill()).filter(|files| !files.is_empty());
-            let files = self.lacking().until(some).await;
+            let files = self.lacking().until_grown(some).await;
             let filled = files.into_iter().map(|record| self.fill_file(record));
             stream::iter(filled).buffer_unordered(FILES_AT_ONCE).collect::<()>().await;
             if some().is_some() {
@@ -47,9 +47,11 @@ impl<W: World> Server<W> {
     /// Fails when the copy cannot be read, or a disk here fails.
     async fn fill(&self, file: &MirroredFile) -> Result<(), Fault> {
         for disk in file.filling() {
-            while let Some(from) = file.filled_to(disk) {
-                let bytes = self.fill_piece(file, disk, from).await?;
-                self.lacking().filled(bytes).await;
+            while file.filled_to(disk).is_some() {
+                match self.fill_piece(file, disk).await? {
+                    Some(bytes) => self.lacking().filled(file.file, bytes).await,
+                    None => return self.lose_part(file).await,
+                }
             }
         }
         let changes = file.ended_changes();
@@ -69,8 +71,10 @@ impl<W: World> Server<W> {
             self.mirrors().lose_copy(file).await?;
         }
         // If something has failed meanwhile, it is filled anew.
+        let _ = self.mirrors().notice_ended_connection(file);
         if file.is_filled() {
             self.lacking().whole(file.file, |left| left.own.clear()).await?;
+            let _ = self.mirrors().notice_ended_connection(file);
             file.end_filling();
             if let Some(changes) = changes {
                 self.mirrors().unmark(file, changes);
@@ -79,27 +83,45 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
-    /// Fills the next bytes of an object. Returns their number.
-    async fn fill_piece(&self, file: &MirroredFile, disk: DiskId, from: u64) -> Result<u64, Fault> {
-        // To the end: if these are the last bytes, none may follow meanwhile.
-        let _locked = file.lock(disk, ByteRange::new(from, u64::MAX)).await;
+    /// Notes that the part of a file is lost, because its copy is lost too.
+    async fn lose_part(&self, file: &MirroredFile) -> Result<(), Fault> {
+        self.lacking().whole(file.file, |left| left.is_lost = true).await?;
+        file.give_up_filling();
+        // If the new directory is lost too, the copy must not count as whole.
+        while let Err(fault) = self.mirrors().record(true).await {
+            warn!(%fault, "the catalogue cannot be told of a lost copy");
+            self.world().sleep(RETRY_PAUSE).await;
+        }
+        warn!(file = file.file.0, "a part of a file is lost, with its copy");
+        Ok(())
+    }
+
+    /// Fills the next bytes of an object. Returns their number; `None` if the copy is lost.
+    async fn fill_piece(&self, file: &MirroredFile, disk: DiskId) -> Result<Option<u64>, Fault> {
+        // All: if these are the last bytes, none may follow meanwhile.
+        let _locked = file.lock(disk, ByteRange::new(0, u64::MAX)).await;
+        let Some(progress) = file.filled_to(disk) else { return Ok(Some(0)) };
+        let from = progress.to;
         let failed = |error: DiskError| disk_fault(self.config().id, &error);
         let own = disk_of(self.world(), disk)?;
-        let length = self.mirrors().length(file, disk).await?.unwrap_or(0);
+        let Some(length) = self.mirrors().length_unless_lost(file, disk).await? else {
+            return Ok(None);
+        };
+        let length = length.unwrap_or(0);
         let range = ByteRange::new(from, length.min(from + PIECE_BYTES).max(from));
         if range.length() > 0 {
             let data = self.mirrors().read(file, disk, range).await?;
             own.write(file.file, from, data).await.map_err(failed)?;
         }
         if range.end < length {
-            file.filled(disk, from, range.end);
-            return Ok(range.length());
+            file.filled(disk, progress, range.end);
+            return Ok(Some(range.length()));
         }
         let here = own.metadata(file.file).await.map_err(failed)?;
         if here.is_some_and(|here| here.length > length) {
             own.truncate(file.file, length).await.map_err(failed)?;
         }
-        file.filled(disk, from, u64::MAX);
-        Ok(range.length())
+        file.filled(disk, progress, u64::MAX);
+        Ok(Some(range.length()))
     }
 }

@@ -5,8 +5,10 @@
 //! - What a new directory lacks is on stable storage before anything of it is read or written.
 //! - A file leaves this list when its part, or copy, is whole and on stable storage.
 
+use crate::server::config::ServerConfig;
 use crate::server::faults::records_fault;
 use crate::signal::Signal;
+use policy::Protection;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +41,8 @@ struct Listed {
     file: LackingFile,
     /// Connection of the server that writes the lost copy anew.
     renewed_by: Cell<Option<PeerId>>,
+    /// Bytes of it that were filled since the start.
+    filled_bytes: Cell<u64>,
 }
 
 /// The list of one server.
@@ -55,10 +59,14 @@ pub(crate) struct Lacking<W> {
     is_changing: Cell<bool>,
     /// Notified when the list has changed.
     changed: Signal,
+    /// Notified when files were added to the list.
+    grown: Signal,
     filled_bytes: Cell<u64>,
     /// Instant until which the bytes that were filled use up the rate.
     paid_until: Cell<Instant>,
     bytes_per_second: Option<u64>,
+    /// True if nothing may be stored.
+    read_only: bool,
     began: Instant,
 }
 
@@ -92,12 +100,13 @@ impl LackingFile {
 
 impl<W: World> Lacking<W> {
     /// Loads the list from the records of this node, of which some directories took the place of
-    /// others ([`ServerConfig::replacements`](crate::ServerConfig)).
+    /// others ([`ServerConfig::replacements`]).
     pub(crate) async fn load(
         world: W,
         server: ServerId,
-        (replacements, bytes_per_second): (Vec<u64>, Option<u64>),
+        config: &ServerConfig,
     ) -> Result<Self, Fault> {
+        let replacements = config.replacements.clone();
         let records = world.records(RecordTable::Lacking).await;
         let records = records.map_err(|error| records_fault(server, &error))?;
         let damaged = |key: u64, error: &dyn std::fmt::Display| {
@@ -129,9 +138,11 @@ impl<W: World> Lacking<W> {
             removed: RefCell::default(),
             is_changing: Cell::new(false),
             changed: Signal::default(),
+            grown: Signal::default(),
             filled_bytes: Cell::new(0),
             paid_until: Cell::new(began),
-            bytes_per_second,
+            bytes_per_second: config.refill_rate,
+            read_only: config.read_only,
             began,
         })
     }
@@ -152,6 +163,11 @@ impl<W: World> Lacking<W> {
     /// Waits until `find` has a result. Calls it now and after each change of the list.
     pub(super) async fn until<R>(&self, find: impl FnMut() -> Option<R>) -> R {
         self.changed.until(find).await
+    }
+
+    /// Waits until `find` has a result. Calls it now and whenever files were added.
+    pub(super) async fn until_grown<R>(&self, find: impl FnMut() -> Option<R>) -> R {
+        self.grown.until(find).await
     }
 
     /// True if nothing is lacking.
@@ -175,6 +191,22 @@ impl<W: World> Lacking<W> {
         let listed = self.listed.borrow();
         let known = listed.get(&file).filter(|known| known.file.is_to_fill());
         known.map_or_else(Vec::new, |known| known.file.own.clone())
+    }
+
+    /// Record of a file whose part here is to be filled.
+    pub(crate) fn record_to_fill(&self, file: FileId) -> Option<FileRecord> {
+        let listed = self.listed.borrow();
+        let known = listed.get(&file).filter(|known| known.file.is_to_fill());
+        known.map(|known| known.file.record.clone())
+    }
+
+    /// True if this server has lost its part of a mirrored file, of which the copy lacks changes.
+    pub(crate) fn has_lost_mirrored(&self) -> bool {
+        let listed = self.listed.borrow();
+        let is_lost = |file: &LackingFile| {
+            file.is_lost && !file.own.is_empty() && file.record.protection != Protection::None
+        };
+        listed.values().any(|known| is_lost(&known.file))
     }
 
     /// Returns what is lacking of a file.
@@ -201,7 +233,7 @@ impl<W: World> Lacking<W> {
     }
 
     /// True if the copy of a file here is lost.
-    pub(super) fn is_copy_lost(&self, file: FileId) -> bool {
+    pub(crate) fn is_copy_lost(&self, file: FileId) -> bool {
         self.listed.borrow().get(&file).is_some_and(|known| !known.file.copy.is_empty())
     }
 
@@ -249,6 +281,8 @@ impl<W: World> Lacking<W> {
         self.store(files.iter().map(put).collect()).await?;
         let mut listed = self.listed.borrow_mut();
         listed.extend(files.into_iter().map(|file| (file.record.file, Listed::new(file))));
+        drop(listed);
+        self.grown.notify();
         Ok(())
     }
 
@@ -292,6 +326,15 @@ impl<W: World> Lacking<W> {
         }
     }
 
+    /// Takes removed files off the list on stable storage.
+    pub(crate) async fn settle(&self) -> Result<(), Fault> {
+        if self.removed.borrow().is_empty() {
+            return Ok(());
+        }
+        let _changing = self.begin_change().await;
+        self.store(Vec::new()).await
+    }
+
     async fn begin_change(&self) -> Changing<'_> {
         let is_free = || (!self.is_changing.replace(true)).then_some(());
         self.changed.until(is_free).await;
@@ -300,6 +343,9 @@ impl<W: World> Lacking<W> {
 
     /// Makes changes on stable storage, with those that remove obsolete records.
     async fn store(&self, mut changes: Vec<RecordChange>) -> Result<(), Fault> {
+        if self.read_only {
+            return Ok(());
+        }
         let removed = self.removed.take();
         changes.extend(removed.iter().map(|file| RecordChange::remove(file.0)));
         let changed = self.world.record_change(RecordTable::Lacking, changes).await;
@@ -309,9 +355,12 @@ impl<W: World> Lacking<W> {
         })
     }
 
-    /// Notes that bytes were filled. Waits as long as the rate asks for.
-    pub(crate) async fn filled(&self, bytes: u64) {
+    /// Notes that bytes of a file were filled. Waits as long as the rate asks for.
+    pub(crate) async fn filled(&self, file: FileId, bytes: u64) {
         self.filled_bytes.update(|filled| filled + bytes);
+        if let Some(known) = self.listed.borrow().get(&file) {
+            known.filled_bytes.update(|filled| filled + bytes);
+        }
         let Some(rate) = self.bytes_per_second else { return };
         let now = self.world.now();
         let cost = u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1));
@@ -329,7 +378,7 @@ impl<W: World> Lacking<W> {
         RefillStatus {
             unlisted_disks: self.unlisted.borrow().len() as u32,
             files: files().filter(is_open).count() as u64,
-            bytes: files().map(|file| file.bytes(self.server)).sum(),
+            bytes: listed.values().map(|known| known.bytes_left(self.server)).sum(),
             filled_bytes: self.filled_bytes.get(),
             elapsed_ms: self.world.now().since(self.began).as_ms(),
             lost_files: files().filter(|file| file.is_lost && !file.own.is_empty()).count() as u64,
@@ -338,8 +387,12 @@ impl<W: World> Lacking<W> {
 }
 
 impl Listed {
+    fn bytes_left(&self, server: ServerId) -> u64 {
+        self.file.bytes(server).saturating_sub(self.filled_bytes.get())
+    }
+
     fn new(file: LackingFile) -> Self {
-        Self { file, renewed_by: Cell::new(None) }
+        Self { file, renewed_by: Cell::new(None), filled_bytes: Cell::new(0) }
     }
 }
 

@@ -19,7 +19,7 @@ const FIRST: DiskId = DiskId(0);
 
 impl<W: World> Server<W> {
     /// Lists what new directories lack, once.
-    pub(super) async fn list_lacking(self: &Rc<Self>) {
+    pub(crate) async fn list_lacking(self: &Rc<Self>) {
         let disks = self.lacking().unlisted();
         if disks.is_empty() {
             return;
@@ -91,7 +91,9 @@ impl<W: World> Server<W> {
         let is_mirrored = record.protection != Protection::None;
         let copied = record.protection.copied_at(place, stripe.servers);
         let copy = copied.map_or_else(Vec::new, |_| own.clone());
-        let is_lost = !is_mirrored || is_behind;
+        // With the marks, it is known which copies may lack changes.
+        let may_lack = is_behind && (disks.contains(&FIRST) || self.mirrors().is_marked(&record));
+        let is_lost = !is_mirrored || may_lack;
         let is_unmarked = disks.contains(&FIRST) && own.len() < stripe.disks_per_server as usize;
         Some(LackingFile { record, own, copy, is_lost, is_unmarked })
     }

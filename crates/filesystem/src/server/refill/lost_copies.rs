@@ -22,7 +22,7 @@ impl<W: World> Server<W> {
     pub(super) async fn announce_lost_copies(self: &Rc<Self>) {
         loop {
             let some = || Some(self.lacking().lost_copies()).filter(|lost| !lost.is_empty());
-            let lost = self.lacking().until(some).await;
+            let lost = self.lacking().until_grown(some).await;
             let announced = lost.into_iter().map(|(owner, files)| self.announce(owner, files));
             join_all(announced).await;
             if some().is_some() {
@@ -50,7 +50,9 @@ impl<W: World> Server<W> {
                 Ok(()) => renewed.push(file),
                 Err(fault) => {
                     debug!(file = file.0, %fault, "a lost copy could not be announced");
-                    return;
+                    if matches!(fault, Fault::ServerLeft { .. }) {
+                        return;
+                    }
                 }
             }
         }
