@@ -310,11 +310,19 @@ fn a_copy_that_lacks_changes_is_not_read() {
             let Some(changed) = change_without_copy(&own, &mut numbers).await else { return };
             let Changed { client, _pool, file, content, server, copy } = changed;
             let _ = client.flush(&file, false).await;
+            let mut servers = Vec::new();
+            if seed % 3 == 0 && server != ServerId(0) {
+                // With the marks of the server, too.
+                own.machine.kill(server.0);
+                own.machine.lose_records(server.0, RecordTable::Mirrors);
+                own.machine.restart(server.0);
+                servers.push(start_server(&own.machine, &own.shape, server.0));
+            }
             for disk in 0..own.shape.disks_per_server {
                 own.machine.damage((server.0, disk), file.file, 0..u64::MAX);
             }
             own.machine.restart(copy.0);
-            let _server = start_server(&own.machine, &own.shape, copy.0);
+            servers.push(start_server(&own.machine, &own.shape, copy.0));
             start.world.sleep(Duration::from_ms(5_000)).await;
             // Every block of that server, at the first and at a later try.
             let client = start.connect().await.unwrap();

@@ -144,6 +144,11 @@ impl<P: Kind> Machine<P> {
         lost.for_each(|table| node.records.lose(table));
     }
 
+    /// Loses all records of a table of `node`, which is down.
+    pub fn lose_records(&self, node: u32, table: RecordTable) {
+        self.nodes[node as usize].records.lose(table);
+    }
+
     /// Breaks every connection between two nodes. Both get a departure at once, and messages under
     /// way between them are lost.
     pub fn disconnect(&self, one: u32, other: u32) {
