@@ -56,6 +56,7 @@ fn an_instance_lives_and_ends() {
             "host",
             "id",
             "pid",
+            "refill",
             "repaired",
             "requests",
             "running",

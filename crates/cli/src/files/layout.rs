@@ -34,7 +34,10 @@ fn show(which: &InstanceOnly, arguments: &LayoutGet) -> Result<(), UserError> {
 fn say(which: &InstanceOnly, arguments: &LayoutSet) -> Result<(), UserError> {
     let name = instance_name(&arguments.name);
     let session = Session::new(instance(which));
-    if let EntryKind::File(record) = &session.look_at(&name)?.kind {
+    // What is not there is told below.
+    if let Ok(entry) = session.look_at(&name)
+        && let EntryKind::File(record) = &entry.kind
+    {
         return protect_file(&session, record, arguments, which.json);
     }
     let defaults = FileDefaults {
