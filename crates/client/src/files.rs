@@ -107,7 +107,8 @@ impl Session {
             Fault::BadRequest { cause } => UserError::usage(
                 &what,
                 cause,
-                "copy the file into a directory with that protection: unisono layout set, cp",
+                "copy the file into a directory with that protection: unisono layout set, cp; or, \
+                 while a lost part is filled, wait: unisono status",
             ),
             fault => UserError::of_fault(&what, &fault),
         };

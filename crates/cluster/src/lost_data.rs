@@ -1,8 +1,8 @@
-//! What a start does about data directories that are lost.
+//! Treatment of data directories that are lost, at a start.
 
 use serde::{Deserialize, Serialize};
 
-/// What a start does about data directories that are lost, or are older copies.
+/// Treatment of data directories that are lost, or are older copies, at a start.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub enum LostData {
     /// It names them and ends.

@@ -70,7 +70,7 @@ pub(crate) struct ServerPlan {
     pub(crate) disk_timeout_s: u32,
     /// Secret of the instance.
     pub(crate) key: [u8; 32],
-    /// What to do about data directories that are lost.
+    /// Treatment of data directories that are lost.
     pub(crate) lost_data: LostData,
     /// Memory in which its files are, in bytes. `None`: in the data directories.
     pub(crate) memory_bytes: Option<u64>,

@@ -43,7 +43,7 @@ pub struct ServerOptions {
     /// Host, by name or address, on which servers listen by TCP, each on a port of its own. `None`
     /// uses Unix sockets in the instance directory.
     pub tcp_host: Option<String>,
-    /// What to do about data directories that are lost.
+    /// Treatment of data directories that are lost.
     pub lost_data: LostData,
     /// Memory of each server, in bytes, in which its files are. `None`: in the data directories.
     pub memory_bytes: Option<u64>,

@@ -11,6 +11,7 @@ mod liveness;
 mod scale;
 mod server;
 mod signal;
+mod task_lock;
 
 pub use client::{
     Activity, Added, Buffer, BufferPart, BufferPool, CacheCounts, Client, CollectivePlan,

@@ -11,12 +11,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::Rc;
-use support::{Cluster, Numbers, Shape, Start, for_each_seed, start_server};
+use support::{Cluster, Numbers, Shape, Start, cluster_with_faults, for_each_seed, start_server};
 use units::{Duration, FileId};
 use wire::Made;
 use world::payload::Bytes;
 use world::{Clock, RecordTable, Records};
-use world_simulated::{FaultPlan, SimulatedWorld};
+use world_simulated::SimulatedWorld;
 
 type TestClient = Client<SimulatedWorld<Bytes>>;
 type AllRecords = BTreeMap<u64, Vec<u8>>;
@@ -28,10 +28,8 @@ fn shape(seed: u64) -> Shape {
 
 /// A cluster whose records take a time to change.
 fn cluster(seed: u64) -> Rc<Cluster> {
-    let cluster = Cluster::<Bytes>::new(shape(seed));
     let record_change = Duration::from_us([0, 100, 1_000][(seed / 3 % 3) as usize]);
-    cluster.machine.plan(&FaultPlan { seed, record_change, faults: Vec::new() }, |_| {});
-    Rc::new(cluster)
+    cluster_with_faults(shape(seed), record_change)
 }
 
 /// Runs a program, which returns what it counted, with a cluster of each seed. Returns the sum;

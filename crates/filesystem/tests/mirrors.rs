@@ -13,14 +13,15 @@ use policy::{Direction, Pattern, Protection, copy_object};
 use std::cell::Cell;
 use std::rc::Rc;
 use support::{
-    Cluster, Numbers, Shape, Start, create, create_alone, expect_copies_equal, for_each_seed,
-    image, replace_server, start_server, transfer, write_image,
+    Cluster, Numbers, Shape, Start, cluster_with_faults, create, create_alone, expect_copies_equal,
+    for_each_seed, image, replace_server, start_server, transfer, write_image,
 };
 use units::{ByteRange, ClientId, Duration, ServerId};
 use wire::{FileRecord, Scrubbed};
-use world::payload::Bytes;
 use world::{Clock, Disk, Disks, RecordTable, Records};
-use world_simulated::FaultPlan;
+
+/// Time that a change of records takes.
+const RECORD_CHANGE: Duration = Duration::from_us(100);
 
 fn shape(seed: u64) -> Shape {
     Shape {
@@ -33,14 +34,6 @@ fn shape(seed: u64) -> Shape {
         seed,
         ..Shape::default()
     }
-}
-
-/// A cluster whose disks and records can fail.
-fn cluster(shape: Shape) -> Rc<Cluster> {
-    let (seed, record_change) = (shape.seed, Duration::from_us(100));
-    let cluster = Cluster::<Bytes>::new(shape);
-    cluster.machine.plan(&FaultPlan { seed, record_change, faults: Vec::new() }, |_| {});
-    Rc::new(cluster)
 }
 
 async fn marks(cluster: &Cluster, server: u32) -> usize {
@@ -66,7 +59,7 @@ async fn change(start: &Start, client: &TestClient, file: &mut FileRecord, numbe
 #[test]
 fn copies_are_equal_when_a_file_is_stored() {
     for_each_seed("mirrors", "copies_are_equal_when_a_file_is_stored", 80, |seed| {
-        let cluster = cluster(shape(seed));
+        let cluster = cluster_with_faults(shape(seed), RECORD_CHANGE);
         let file = cluster.run_alone(0, |start| async move {
             let client = start.connect().await.unwrap();
             let mut numbers = Numbers::new(seed);
@@ -87,7 +80,7 @@ fn copies_are_equal_when_a_file_is_stored() {
 #[test]
 fn collectives_write_copies_too() {
     for_each_seed("mirrors", "collectives_write_copies_too", 48, |seed| {
-        let cluster = cluster(Shape { clients: 4, ..shape(seed) });
+        let cluster = cluster_with_faults(Shape { clients: 4, ..shape(seed) }, RECORD_CHANGE);
         let strategy = Strategy::NAMED[(seed % 6) as usize];
         let files = cluster.run(0..4, |start| async move {
             let group = start.join(1).await.unwrap();
@@ -134,7 +127,7 @@ async fn stored_file(start: &Start, seed: u64) -> (TestClient, FileRecord, Vec<u
 #[test]
 fn damaged_bytes_are_read_from_the_copy_and_repaired() {
     for_each_seed("mirrors", "damaged_bytes_are_read_from_the_copy", 60, |seed| {
-        let cluster = cluster(Shape { cache_blocks: 1, ..shape(seed) });
+        let cluster = cluster_with_faults(Shape { cache_blocks: 1, ..shape(seed) }, RECORD_CHANGE);
         let own = Rc::clone(&cluster);
         cluster
             .engine
@@ -172,7 +165,10 @@ fn damaged_bytes_are_read_from_the_copy_and_repaired() {
 fn a_scrub_finds_and_repairs_all_damage() {
     for_each_seed("mirrors", "a_scrub_finds_and_repairs_all_damage", 60, |seed| {
         let protection = [Protection::Mirror, Protection::None][(seed % 2) as usize];
-        let cluster = cluster(Shape { cache_blocks: 1, protection, ..shape(seed) });
+        let cluster = cluster_with_faults(
+            Shape { cache_blocks: 1, protection, ..shape(seed) },
+            RECORD_CHANGE,
+        );
         let own = Rc::clone(&cluster);
         let check = async move {
             let (client, file, content) = stored_file(&own.start(0), seed).await;
@@ -264,7 +260,8 @@ async fn change_without_copy(cluster: &Cluster, numbers: &mut Numbers) -> Option
 fn writes_go_on_without_the_copy_which_is_renewed() {
     let told = Rc::new(Cell::new(0));
     for_each_seed("mirrors", "writes_go_on_without_the_copy", 60, |seed| {
-        let cluster = cluster(Shape { copies: seed % 2 == 0, ..shape(seed) });
+        let cluster =
+            cluster_with_faults(Shape { copies: seed % 2 == 0, ..shape(seed) }, RECORD_CHANGE);
         let (own, told) = (Rc::clone(&cluster), Rc::clone(&told));
         let check = async move {
             let start = own.start(0);
@@ -302,7 +299,7 @@ fn writes_go_on_without_the_copy_which_is_renewed() {
 fn a_copy_that_lacks_changes_is_not_read() {
     let refused = Rc::new(Cell::new(0));
     for_each_seed("mirrors", "a_copy_that_lacks_changes_is_not_read", 60, |seed| {
-        let cluster = cluster(Shape { cache_blocks: 0, ..shape(seed) });
+        let cluster = cluster_with_faults(Shape { cache_blocks: 0, ..shape(seed) }, RECORD_CHANGE);
         let (own, refused) = (Rc::clone(&cluster), Rc::clone(&refused));
         let check = async move {
             let start = own.start(0);
@@ -447,7 +444,10 @@ async fn change_protection(own: &Cluster, seed: u64) {
 #[test]
 fn protection_is_changed_while_a_client_writes() {
     for_each_seed("mirrors", "protection_is_changed_while_a_client_writes", 80, |seed| {
-        let cluster = cluster(Shape { protection: Protection::None, ..shape(seed) });
+        let cluster = cluster_with_faults(
+            Shape { protection: Protection::None, ..shape(seed) },
+            RECORD_CHANGE,
+        );
         let own = Rc::clone(&cluster);
         cluster.engine.run(async move { change_protection(&own, seed).await }).unwrap();
     });
@@ -455,7 +455,7 @@ fn protection_is_changed_while_a_client_writes() {
 
 #[test]
 fn a_file_on_one_server_has_no_copy() {
-    let cluster = cluster(Shape { servers: 1, ..shape(0) });
+    let cluster = cluster_with_faults(Shape { servers: 1, ..shape(0) }, RECORD_CHANGE);
     let refused = cluster.run_alone(0, |start| async move {
         let client = start.connect().await.unwrap();
         create_alone(&client, &start.shape, "f", 10).await.unwrap_err()

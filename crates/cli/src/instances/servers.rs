@@ -179,7 +179,7 @@ fn direct(Start { direct, data, .. }: &Start) -> Result<Direct, UserError> {
     }
 }
 
-/// What to do about data directories that are lost.
+/// Treatment of data directories that are lost.
 fn lost_data(arguments: &Start) -> LostData {
     match arguments {
         Start { degraded: true, .. } => LostData::Degraded,

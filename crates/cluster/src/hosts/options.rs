@@ -17,7 +17,7 @@ pub struct HostOptions {
     pub disk_timeout_s: u32,
     /// Disks that bypass the page cache.
     pub direct: Direct,
-    /// What to do about data directories that are lost.
+    /// Treatment of data directories that are lost.
     pub lost_data: LostData,
     /// Memory of each server, in bytes, in which its files are. `None`: in the data directories.
     pub memory_bytes: Option<u64>,

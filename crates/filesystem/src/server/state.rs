@@ -156,7 +156,7 @@ impl<W: World> Server<W> {
         &self.mirrors
     }
 
-    /// What data directories lack that took the place of lost ones.
+    /// List of files that new data directories lack.
     pub(crate) fn lacking(&self) -> &Lacking<W> {
         &self.lacking
     }

@@ -25,8 +25,9 @@ use world::{
 };
 use world_simulated::models::ideal::IdealSpec;
 use world_simulated::{
-    DiskConfig, DiskKind, Engine, LayoutKind, Machine, MachineConfig, MessageCosts, NetworkKind,
-    NetworkSpec, NodeConfig, Pieces, PutCopier, QueueKind, SimulatedWorld, StartAngle, TaskHandle,
+    DiskConfig, DiskKind, Engine, FaultPlan, LayoutKind, Machine, MachineConfig, MessageCosts,
+    NetworkKind, NetworkSpec, NodeConfig, Pieces, PutCopier, QueueKind, SimulatedWorld, StartAngle,
+    TaskHandle,
 };
 
 /// Parameters of a machine. Nodes are numbered: servers first, then clients.
@@ -129,6 +130,14 @@ impl<P: Kind> Drop for Cluster<P> {
     fn drop(&mut self) {
         self.engine.shut_down();
     }
+}
+
+/// A cluster whose disks and records can fail. A change of records takes `record_change`.
+pub(crate) fn cluster_with_faults(shape: Shape, record_change: Duration) -> Rc<Cluster> {
+    let seed = shape.seed;
+    let cluster = Cluster::<Bytes>::new(shape);
+    cluster.machine.plan(&FaultPlan { seed, record_change, faults: Vec::new() }, |_| {});
+    Rc::new(cluster)
 }
 
 /// The program of a client, as the cluster runs it.

@@ -77,7 +77,7 @@ fn head(outcome: &Outcome<'_>) -> Vec<String> {
     lines
 }
 
-/// What the loss of a server would have lost, if there are files on several.
+/// Line that says what the loss of a server would have lost, if there are several.
 fn protection(outcome: &Outcome<'_>) -> Option<String> {
     let (files, mirrored) = (outcome.files.names.len(), outcome.files.mirrored);
     if files == 0 || outcome.file.servers.len() < 2 {

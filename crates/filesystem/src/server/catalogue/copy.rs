@@ -6,7 +6,7 @@
 
 use super::copies::{POSITION_KEY, position_of};
 use crate::server::faults::records_fault;
-use crate::signal::Signal;
+use crate::task_lock::TaskLock;
 use std::cell::Cell;
 use units::ServerId;
 use wire::{CatalogueChange, Fault};
@@ -17,18 +17,8 @@ pub(crate) struct CatalogueCopy<W> {
     world: W,
     server: ServerId,
     position: Cell<u64>,
-    is_changing: Cell<bool>,
-    changed: Signal,
-}
-
-/// Right to change a copy. Released when dropped.
-struct Changing<'a>(&'a Cell<bool>, &'a Signal);
-
-impl Drop for Changing<'_> {
-    fn drop(&mut self) {
-        self.0.set(false);
-        self.1.notify();
-    }
+    /// Held while the copy changes.
+    change: TaskLock,
 }
 
 impl<W: World> CatalogueCopy<W> {
@@ -37,15 +27,12 @@ impl<W: World> CatalogueCopy<W> {
         let records = world.records(RecordTable::CatalogueCopy).await;
         let records = records.map_err(|error| records_fault(server, &error))?;
         let position = Cell::new(position_of(&records));
-        let (is_changing, changed) = (Cell::new(false), Signal::default());
-        Ok(Self { world, server, position, is_changing, changed })
+        Ok(Self { world, server, position, change: TaskLock::default() })
     }
 
     /// Changes the copy, if it has the position that the change needs. Returns its position.
     pub(crate) async fn change(&self, change: CatalogueChange) -> Result<u64, Fault> {
-        let free = || (!self.is_changing.replace(true)).then_some(());
-        self.changed.until(free).await;
-        let _changing = Changing(&self.is_changing, &self.changed);
+        let _one_at_a_time = self.change.lock().await;
         let CatalogueChange { from, to, records } = change;
         if from.is_some_and(|from| from != self.position.get()) {
             return Ok(self.position.get());

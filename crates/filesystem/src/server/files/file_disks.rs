@@ -59,7 +59,7 @@ impl<W: World> FileDisks<W> {
         self.repaired.get()
     }
 
-    /// What disks lack that took the place of lost ones.
+    /// List of files that new disks lack.
     pub(super) fn lacking(&self) -> &Lacking<W> {
         &self.lacking
     }

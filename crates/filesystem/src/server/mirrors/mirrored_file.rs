@@ -292,7 +292,7 @@ impl MirroredFile {
         self.filling.borrow().contains_key(&disk)
     }
 
-    /// How far a disk is filled, or `None` if it lacks nothing.
+    /// Progress of a disk that is filled, or `None` if it lacks nothing.
     pub(crate) fn filled_to(&self, disk: DiskId) -> Option<Progress> {
         self.filling.borrow().get(&disk).copied().filter(|progress| progress.to < u64::MAX)
     }

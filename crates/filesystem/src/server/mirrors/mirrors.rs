@@ -15,6 +15,7 @@ use crate::server::files::write_failures::WriteFailures;
 use crate::server::other_servers::OtherServers;
 use crate::server::refill::Lacking;
 use crate::signal::Signal;
+use crate::task_lock::TaskLock;
 use futures_util::future::join;
 use futures_util::stream::{self, StreamExt};
 use std::cell::{Cell, RefCell};
@@ -33,7 +34,7 @@ const SYNCS_AT_ONCE: usize = 64;
 pub(crate) const PIECE_BYTES: u64 = 64 * KIB;
 
 /// Disk whose directory has the records of the server, too.
-const FIRST: DiskId = DiskId(0);
+pub(crate) const FIRST: DiskId = DiskId(0);
 
 /// Server that keeps the catalogue.
 pub(crate) const CATALOGUE: ServerId = ServerId(0);
@@ -45,17 +46,15 @@ pub(crate) struct Mirrors<W: World> {
     pub(super) others: Rc<OtherServers<W>>,
     pub(super) catalogue: Option<Rc<Catalogue<W>>>,
     pub(super) marks: Marks<W>,
-    /// What disks lack that took the place of lost ones.
+    /// List of files that new disks lack.
     pub(super) lacking: Rc<Lacking<W>>,
     pub(super) failures: Rc<WriteFailures>,
     pub(super) kept_sizes: Rc<KeptSizes<W>>,
     files: RefCell<BTreeMap<FileId, Rc<MirroredFile>>>,
     /// Tells whether the catalogue has recorded that copies may be behind, if that is known.
     pub(super) is_recorded: Cell<Option<bool>>,
-    /// True while the catalogue is being told.
-    pub(super) is_recording: Cell<bool>,
-    /// Notified when the catalogue has been told.
-    pub(super) recorded: Signal,
+    /// Held while the catalogue is being told.
+    pub(super) recording: TaskLock,
     /// Bytes on the way to copies.
     pub(super) in_flight_bytes: Cell<u64>,
     /// Notified when bytes have come to a copy.
@@ -98,8 +97,7 @@ impl<W: World> Mirrors<W> {
             kept_sizes,
             files: RefCell::new(files),
             is_recorded: Cell::new(None),
-            is_recording: Cell::new(false),
-            recorded: Signal::default(),
+            recording: TaskLock::default(),
             in_flight_bytes: Cell::new(0),
             arrived: Signal::default(),
             fell_behind,

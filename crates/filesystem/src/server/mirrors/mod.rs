@@ -30,4 +30,4 @@ mod repair;
 pub(crate) use copy_calls::unexpected;
 pub(crate) use marks::Marks;
 pub(crate) use mirrored_file::MirroredFile;
-pub(crate) use mirrors::{CATALOGUE, Mirrors, PIECE_BYTES};
+pub(crate) use mirrors::{CATALOGUE, FIRST, Mirrors, PIECE_BYTES};

@@ -50,8 +50,9 @@ impl<W: World> Server<W> {
         let failed = |error| disk_fault(self.config().id, &error);
         self.lacking().until_listed().await;
         match request {
-            request @ (ObjectRequest::Hello { .. }
-            | ObjectRequest::Renewing { .. }
+            // It was answered above.
+            ObjectRequest::Hello { .. } => Ok(Reply::Done.into()),
+            request @ (ObjectRequest::Renewing { .. }
             | ObjectRequest::Renewed { .. }
             | ObjectRequest::LostCopy { .. }
             | ObjectRequest::KeepSize { .. }
@@ -151,8 +152,7 @@ impl<W: World> Server<W> {
             ObjectRequest::KeptSize { file } => {
                 Ok(Reply::Size(self.kept_sizes().of(copy_object(file)).await?).into())
             }
-            // It is served where it comes.
-            _ => Ok(Reply::Done.into()),
+            other => Err(Fault::BadRequest { cause: format!("{other:?} is no notice") }),
         }
     }
 

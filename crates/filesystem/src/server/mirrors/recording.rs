@@ -1,31 +1,17 @@
-//! Whether copies of this server's parts may be behind, as the catalogue has it recorded.
+//! Record in the catalogue that copies of this server's parts may be behind.
 //!
 //! Invariant: while it may be recorded, there is a mark of it here, which outlives those of files.
 
 use super::copy_calls::unexpected;
 use super::mirrors::{CATALOGUE, Mirrors};
-use crate::signal::Signal;
-use std::cell::Cell;
 use std::rc::Rc;
 use wire::{CatalogueRequest, Fault, Reply};
 use world::World;
 
-/// Right to tell the catalogue. Released when dropped.
-struct Recording<'a>(&'a Cell<bool>, &'a Signal);
-
-impl Drop for Recording<'_> {
-    fn drop(&mut self) {
-        self.0.set(false);
-        self.1.notify();
-    }
-}
-
 impl<W: World> Mirrors<W> {
     /// Records with the catalogue whether copies may be behind, unless that is not so any more.
     pub(crate) async fn record(&self, is_behind: bool) -> Result<(), Fault> {
-        let free = || (!self.is_recording.replace(true)).then_some(());
-        self.recorded.until(free).await;
-        let _recording = Recording(&self.is_recording, &self.recorded);
+        let _one_at_a_time = self.recording.lock().await;
         // Of parts that are lost, the copies lack changes for good.
         let is_one = self.files_behind() > 0 || self.lacking.has_lost_mirrored();
         let is_over = is_behind != is_one;

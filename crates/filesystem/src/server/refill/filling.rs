@@ -40,6 +40,7 @@ impl<W: World> Server<W> {
         drop(mirrored);
         self.mirrors().release(file);
     }
+
     /// Fills the part of a file from its copy, and takes the file off the list. Changes of the file
     /// go on meanwhile: they are made at the copy too.
     ///
@@ -83,15 +84,22 @@ impl<W: World> Server<W> {
         Ok(())
     }
 
+    /// Records with the catalogue that copies lack changes of parts that are lost here: if the new
+    /// directory is lost too, they must not count as whole.
+    pub(super) async fn record_lost(&self) {
+        while self.lacking().has_lost_mirrored()
+            && let Err(fault) = self.mirrors().record(true).await
+        {
+            warn!(%fault, "the catalogue cannot be told of a lost copy");
+            self.world().sleep(RETRY_PAUSE).await;
+        }
+    }
+
     /// Notes that the part of a file is lost, because its copy is lost too.
     async fn lose_part(&self, file: &MirroredFile) -> Result<(), Fault> {
         self.lacking().whole(file.file, |left| left.is_lost = true).await?;
         file.give_up_filling();
-        // If the new directory is lost too, the copy must not count as whole.
-        while let Err(fault) = self.mirrors().record(true).await {
-            warn!(%fault, "the catalogue cannot be told of a lost copy");
-            self.world().sleep(RETRY_PAUSE).await;
-        }
+        self.record_lost().await;
         warn!(file = file.file.0, "a part of a file is lost, with its copy");
         Ok(())
     }

@@ -8,6 +8,7 @@
 use crate::server::config::ServerConfig;
 use crate::server::faults::records_fault;
 use crate::signal::Signal;
+use crate::task_lock::TaskLock;
 use policy::Protection;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
@@ -19,7 +20,7 @@ use world::{RecordChange, RecordTable, World};
 /// Key of the numbers of the directories whose files are listed. No file has it.
 const LISTED_KEY: u64 = 0;
 
-/// What a server lacks of one file.
+/// File of which a server lacks something.
 // Stored: append only.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct LackingFile {
@@ -56,7 +57,8 @@ pub(crate) struct Lacking<W> {
     unlisted: RefCell<Vec<DiskId>>,
     /// Files that were removed, and are on the list on stable storage.
     removed: RefCell<BTreeSet<FileId>>,
-    is_changing: Cell<bool>,
+    /// Held while the list changes.
+    change: TaskLock,
     /// Notified when the list has changed.
     changed: Signal,
     /// Notified when files were added to the list.
@@ -68,16 +70,6 @@ pub(crate) struct Lacking<W> {
     /// True if nothing may be stored.
     read_only: bool,
     began: Instant,
-}
-
-/// Right to change the list. Released when dropped.
-struct Changing<'a>(&'a Cell<bool>, &'a Signal);
-
-impl Drop for Changing<'_> {
-    fn drop(&mut self) {
-        self.0.set(false);
-        self.1.notify();
-    }
 }
 
 impl LackingFile {
@@ -136,7 +128,7 @@ impl<W: World> Lacking<W> {
             replacements,
             unlisted: RefCell::new(unlisted),
             removed: RefCell::default(),
-            is_changing: Cell::new(false),
+            change: TaskLock::default(),
             changed: Signal::default(),
             grown: Signal::default(),
             filled_bytes: Cell::new(0),
@@ -269,7 +261,7 @@ impl<W: World> Lacking<W> {
 
     /// Puts files on the list.
     pub(super) async fn list(&self, files: Vec<LackingFile>) -> Result<(), Fault> {
-        let _changing = self.begin_change().await;
+        let _one_at_a_time = self.change.lock().await;
         let files = files.into_iter().map(|new| {
             // An earlier directory may have been filled in part only.
             let known = self.of(new.record.file);
@@ -282,16 +274,18 @@ impl<W: World> Lacking<W> {
         let mut listed = self.listed.borrow_mut();
         listed.extend(files.into_iter().map(|file| (file.record.file, Listed::new(file))));
         drop(listed);
+        self.changed.notify();
         self.grown.notify();
         Ok(())
     }
 
     /// Notes that all that new directories lack is on the list.
     pub(super) async fn all_listed(&self) -> Result<(), Fault> {
-        let _changing = self.begin_change().await;
+        let _one_at_a_time = self.change.lock().await;
         let numbers = wire::encode_record(&self.replacements);
         self.store(vec![RecordChange::put(LISTED_KEY, numbers)]).await?;
         self.unlisted.borrow_mut().clear();
+        self.changed.notify();
         Ok(())
     }
 
@@ -301,7 +295,7 @@ impl<W: World> Lacking<W> {
         file: FileId,
         keep: impl Fn(&mut LackingFile),
     ) -> Result<(), Fault> {
-        let _changing = self.begin_change().await;
+        let _one_at_a_time = self.change.lock().await;
         let Some(mut left) = self.of(file) else { return Ok(()) };
         keep(&mut left);
         let is_whole = left.own.is_empty() && left.copy.is_empty();
@@ -315,6 +309,8 @@ impl<W: World> Lacking<W> {
             Some(known) if !is_whole => known.file = left,
             _ => _ = listed.remove(&file),
         }
+        drop(listed);
+        self.changed.notify();
         Ok(())
     }
 
@@ -331,14 +327,8 @@ impl<W: World> Lacking<W> {
         if self.removed.borrow().is_empty() {
             return Ok(());
         }
-        let _changing = self.begin_change().await;
+        let _one_at_a_time = self.change.lock().await;
         self.store(Vec::new()).await
-    }
-
-    async fn begin_change(&self) -> Changing<'_> {
-        let is_free = || (!self.is_changing.replace(true)).then_some(());
-        self.changed.until(is_free).await;
-        Changing(&self.is_changing, &self.changed)
     }
 
     /// Makes changes on stable storage, with those that remove obsolete records.

@@ -1,11 +1,11 @@
-//! What a new directory lacks: its part, and its copy, of every file that the catalogue has.
+//! List of what a new directory lacks: its part, and its copy, of every file of the catalogue.
 //!
 //! A file that is made meanwhile may be on the list too. Its copy has all that it has.
 
 use super::RETRY_PAUSE;
 use super::lacking::LackingFile;
 use crate::server::catalogue::Catalogue;
-use crate::server::mirrors::{CATALOGUE, unexpected};
+use crate::server::mirrors::{CATALOGUE, FIRST, unexpected};
 use crate::server::state::Server;
 use policy::Protection;
 use std::rc::Rc;
@@ -13,9 +13,6 @@ use tracing::{info, warn};
 use units::{DiskId, FileId};
 use wire::{CatalogueRequest, Entry, Fault, FileRecord, Reply};
 use world::World;
-
-/// Disk whose directory has the marks of the server too.
-const FIRST: DiskId = DiskId(0);
 
 impl<W: World> Server<W> {
     /// Lists what new directories lack, once.

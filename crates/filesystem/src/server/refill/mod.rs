@@ -32,6 +32,8 @@ impl<W: World> Server<W> {
     /// Fills what directories lack, whenever some do.
     pub(crate) async fn refill(self: &Rc<Self>) {
         self.list_lacking().await;
+        // The server may have ended before it was told.
+        self.record_lost().await;
         join(self.fill_parts(), self.announce_lost_copies()).await;
     }
 }
