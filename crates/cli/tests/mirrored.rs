@@ -50,6 +50,20 @@ pub(crate) fn data(place: &Place, server: u32) -> PathBuf {
     place.instance().join(format!("data/server-{server}"))
 }
 
+/// Starts a server again in an instance whose other servers run.
+pub(crate) fn serve_again(place: &Place, server: u32, options: &[&str]) -> Running {
+    let (id, path) = (server.to_string(), place.instance());
+    let words = ["serve", "--id", &id, "--instance", path.to_str().expect("UTF-8")];
+    Running::start(program(env!("CARGO_BIN_EXE_unisono"), &[&words, options].concat()))
+}
+
+/// Waits until all servers answer.
+pub(crate) fn until_all_run(place: &Place) {
+    until("all servers are there again", || {
+        place.status().iter().all(|server| server["running"] == Value::Bool(true)).then_some(())
+    });
+}
+
 /// Sum of a number that all servers report.
 pub(crate) fn sum(place: &Place, key: &str) -> u64 {
     place.status().iter().map(|server| server[key].as_u64().expect("a number")).sum()
@@ -177,14 +191,9 @@ fn copies_of_a_server_that_was_killed_are_renewed() {
     let victim = place.server_pids()[2];
     signal(victim, Signal::KILL);
     gone(victim);
-    let words = ["serve", "--id", "2", "--instance"];
-    let path = place.instance();
-    let words: Vec<&str> = words.into_iter().chain([path.to_str().expect("UTF-8")]).collect();
-    let again = Running::start(program(env!("CARGO_BIN_EXE_unisono"), &words));
+    let again = serve_again(&place, 2, &[]);
     drop((large, library));
-    until("the server is there again", || {
-        place.status().iter().all(|server| server["running"] == Value::Bool(true)).then_some(())
-    });
+    until_all_run(&place);
     check(&place, &files, "after a server was killed");
     let library = Connection::open(&instance).expect("it runs");
     let large = library.open_file("large").expect("it is there");

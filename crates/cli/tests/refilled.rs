@@ -2,14 +2,14 @@
 //! filled from copies, while files are read and written; what has no copy is named, and never read
 //! as zeros.
 
-use crate::mirrored::{Files, MIB, check, data, sum, with_files};
+use crate::mirrored::{Files, MIB, check, data, serve_again, sum, until_all_run, with_files};
 use crate::support;
 use client::{Connection, Instance};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Command;
-use support::{DATA_CHECK, Place, Running, USAGE, bytes, gone, program, signal, until};
+use support::{DATA_CHECK, Place, USAGE, bytes, gone, signal, until};
 
 /// Number of files that a server has still to fill, when it knows.
 pub(crate) fn to_fill(place: &Place, server: usize) -> Option<u64> {
@@ -96,13 +96,8 @@ fn a_server_is_replaced_while_the_others_serve() {
     signal(victim, Signal::KILL);
     gone(victim);
     fs::remove_dir_all(data(&place, 1)).expect("it is there");
-    let words = ["serve", "--id", "1", "--refill", "--instance"];
-    let path = place.instance();
-    let words: Vec<&str> = words.into_iter().chain([path.to_str().expect("UTF-8")]).collect();
-    let again = Running::start(program(env!("CARGO_BIN_EXE_unisono"), &words));
-    until("the server is there again", || {
-        place.status().iter().all(|server| server["running"] == Value::Bool(true)).then_some(())
-    });
+    let again = serve_again(&place, 1, &["--refill"]);
+    until_all_run(&place);
     check(&place, &files, "while it is filled");
     overwrite(&place, &mut files, 9, 55);
     until_filled(&place);

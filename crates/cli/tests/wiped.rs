@@ -4,7 +4,7 @@
 //!
 //! `UNISONO_ROUNDS` sets the number of servers that are lost.
 
-use crate::mirrored::{data, sum};
+use crate::mirrored::{data, serve_again, sum, until_all_run};
 use crate::refilled::to_fill;
 use crate::support;
 use client::{
@@ -12,14 +12,14 @@ use client::{
     OwnPart, UserError,
 };
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use support::{Place, Running, gone, program, signal, until};
+use support::{Place, Running, gone, signal, until};
 
 /// Rounds of the suite.
 const ROUNDS: u64 = 3;
@@ -248,12 +248,8 @@ fn lose(place: &Place, server: u32, servers: &mut [Option<Running>]) {
             removed.expect("a test may remove it");
         }
     }
-    let (id, path) = (server.to_string(), place.instance());
-    let words = ["serve", "--id", &id, "--refill", "--instance", path.to_str().expect("UTF-8")];
-    servers[server as usize] = Some(Running::start(program(env!("CARGO_BIN_EXE_unisono"), &words)));
-    until("the server is there again", || {
-        place.status().iter().all(|one| one["running"] == Value::Bool(true)).then_some(())
-    });
+    servers[server as usize] = Some(serve_again(place, server, &["--refill"]));
+    until_all_run(place);
     until("all is filled again", || {
         let mut all = 0..SERVERS as usize;
         let is_whole = all.all(|server| to_fill(place, server) == Some(0));

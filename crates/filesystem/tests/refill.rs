@@ -47,7 +47,7 @@ fn shape(seed: u64) -> Shape {
 }
 
 /// Runs a program, which returns what it counted, for each of `seeds` seeds: with a cluster, a
-/// client, files that are stored, and numbers. Returns the sum; `None` if a single seed is repeated.
+/// client, files that are stored, and numbers. Returns the sum; `None` if one seed is repeated.
 fn count_with_files<F: Future<Output = usize> + 'static>(
     (test, seeds): (&str, u64),
     shape: impl Fn(u64) -> Shape,

@@ -50,9 +50,8 @@ impl<W: World> Server<W> {
         let failed = |error| disk_fault(self.config().id, &error);
         self.lacking().until_listed().await;
         match request {
-            // It was answered above.
-            ObjectRequest::Hello { .. } => Ok(Reply::Done.into()),
-            request @ (ObjectRequest::Renewing { .. }
+            request @ (ObjectRequest::Hello { .. }
+            | ObjectRequest::Renewing { .. }
             | ObjectRequest::Renewed { .. }
             | ObjectRequest::LostCopy { .. }
             | ObjectRequest::KeepSize { .. }
