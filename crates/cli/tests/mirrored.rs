@@ -202,9 +202,8 @@ fn copies_of_a_server_that_was_killed_are_renewed() {
     files[0].1[77..][..2 * MIB].fill(5);
     until("all copies are equal", || (sum(&place, "files_behind") == 0).then_some(()));
     drop((large, library));
-    place.run(&["stop"]).done();
-    // The stop does not know of it.
-    signal(again.pid(), Signal::TERM);
+    let stopped = place.run(&["stop"]).done();
+    assert!(stopped.text().contains("3 servers stopped"), "{}", stopped.text());
     again.end();
     fs::remove_dir_all(data(&place, 1)).expect("it is there");
     place.start(&["--degraded", "--servers", "3"]);

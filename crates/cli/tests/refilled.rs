@@ -102,7 +102,6 @@ fn a_server_is_replaced_while_the_others_serve() {
     overwrite(&place, &mut files, 9, 55);
     until_filled(&place);
     place.run(&["stop"]).done();
-    signal(again.pid(), Signal::TERM);
     again.end();
     // What it had filled is all that is left of its neighbour's part.
     fs::remove_dir_all(data(&place, 2)).expect("it is there");

@@ -3,6 +3,7 @@
 use crate::agreement::Agreement;
 use crate::control::Commit;
 use crate::generations::{Logs, of_catalogue};
+use crate::instance::{lock, write};
 use crate::labels::{OwnDirectories, set_of};
 use crate::lost_data::LostData;
 use crate::memory::refuse_lost;
@@ -138,8 +139,20 @@ fn serve_again(
         lost.clear();
     }
     let plan = ServerPlan { generation: number, lost, ..plan };
-    let addresses = Commit::of(&file).addresses;
+    let addresses = note_process(instance, id)?;
     serve_plan(plan, policies, |_| addresses, std::future::pending())
+}
+
+/// Notes that this process is server `id` of an instance that is there, so that a stop of the
+/// instance ends it. Returns the addresses of all servers.
+fn note_process(instance: &Instance, id: u32) -> Result<Vec<String>, UserError> {
+    let _nobody_else = lock(instance)?;
+    let mut file = instance.read()?;
+    if let Some(own) = file.servers.get_mut(id as usize) {
+        own.pid = std::process::id();
+    }
+    write(instance, &file)?;
+    Ok(Commit::of(&file).addresses)
 }
 
 /// Has empty directories take the places of lost ones, whose causes are in `lost`, in an instance

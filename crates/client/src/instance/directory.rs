@@ -4,7 +4,9 @@ use super::path::absolute;
 use super::trust::{Foreign, refuse_foreign};
 use super::{InstanceFile, ServerEntry};
 use interface::{ExitCode, UserError};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use world::Address;
@@ -102,10 +104,12 @@ impl Instance {
 
     /// True if the process of this server exists on this machine and serves this instance.
     pub fn is_running(&self, server: &ServerEntry) -> bool {
-        let command = fs::read(format!("/proc/{}/cmdline", server.pid)).unwrap_or_default();
-        let directory = self.directory.as_os_str().as_encoded_bytes();
-        let mut words = command.split(|byte| *byte == 0);
-        words.any(|word| word == directory)
+        let process = PathBuf::from(format!("/proc/{}", server.pid));
+        let command = fs::read(process.join("cmdline")).unwrap_or_default();
+        // A user who starts a server again may name the directory from where they are.
+        let here = fs::read_link(process.join("cwd")).unwrap_or_default();
+        let mut words = command.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+        words.any(|word| here.join(OsStr::from_bytes(word)) == self.directory)
     }
 
     /// Log file of a server, and of its launcher.
