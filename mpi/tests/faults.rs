@@ -3,6 +3,7 @@
 
 use mpi::{Family, Servers, done, ended, root};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Returns the command that runs the program of faults with 4 ranks.
 fn program(servers: &Servers, family: Family, fault: &str) -> Command {
@@ -134,6 +135,59 @@ fn others_name_rank_2(family: Family, (method, direction): (&str, &str)) {
             assert!(!cause.contains(other), "{method}, {direction}, {family:?}: {line}");
         }
     }
+}
+
+#[test]
+fn a_program_goes_on_when_servers_are_killed_and_lose_their_data() {
+    let options = ["--servers", "3", "--protect", "mirror", "--restart", "--refill"];
+    for family in Family::OF_DEBIAN {
+        let servers = Servers::start_as(&std::env::temp_dir(), &options);
+        let program = servers.path(&format!("lost_servers.{}", family.name()));
+        family.compile(&root().join("mpi/tests/programs/lost_servers.c"), &program, &[]);
+        let mut command = servers.mpiexec(family, 3);
+        command.arg(program).arg("3");
+        let text = std::thread::scope(|scope| {
+            let program = scope.spawn(|| done(command));
+            for round in 0..2_usize {
+                std::thread::sleep(Duration::from_millis(500));
+                lose(&servers, 2 - round, round == 0);
+            }
+            program.join().unwrap()
+        });
+        let again = text.split_whitespace().next().and_then(|word| word.parse::<u32>().ok());
+        assert!(text.contains("checks passed"), "{family:?}: {text}");
+        assert!(again.is_some_and(|rounds| rounds > 3), "{family:?}: {text}");
+        done(servers.unisono(&["stop"]));
+    }
+}
+
+/// Kills a server, which is started again, and removes its data. Waits until it has everything.
+fn lose(servers: &Servers, server: usize, is_wiped: bool) {
+    let pid = servers.processes()[server].to_string();
+    // So that it is not started again before its data is gone.
+    done(kill("-STOP", &pid));
+    let data = servers.path("instance").join(format!("data/server-{server}"));
+    for entry in std::fs::read_dir(&data).unwrap().flatten() {
+        // A catalogue that is lost is made again while nothing runs.
+        if is_wiped && entry.file_name() != "catalogue" {
+            let path = entry.path();
+            let is_folder = path.is_dir();
+            let removed = if is_folder { std::fs::remove_dir_all } else { std::fs::remove_file };
+            removed(path).unwrap();
+        }
+    }
+    done(kill("-KILL", &pid));
+    let begun = Instant::now();
+    while !servers.are_whole() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "server {server} is filled again");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn kill(signal: &str, pid: &str) -> Command {
+    let mut command = Command::new("kill");
+    command.args([signal, pid]);
+    command
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod traces;
 
 use arguments::{Arguments, Command, pages};
 use clap::Parser;
+use client::Instance;
 use files::{copies, layout, names, scrub};
 use instances::{mounts, servers, space, stops};
 use interface::{ReplacementPolicies, UserError};
@@ -103,6 +104,9 @@ fn carry_out(
         Command::Serve(serve) => servers::serve(&serve, policies),
         Command::ServeRemote(_) => cluster::serve_remote(policies),
         Command::Supervise(which) => cluster::supervise(&servers::instance(&which)),
+        Command::RestartServers(which) => {
+            cluster::restart_servers(&Instance::at(which.instance), which.refill)
+        }
         Command::KeepMemory(which) => cluster::keep_memory(&which.directory),
         Command::Pages(which) => pages::run(&which),
         Command::BenchTopsClient => measure::tops_client(),

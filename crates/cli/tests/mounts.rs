@@ -53,6 +53,29 @@ impl Mount {
     }
 }
 
+#[test]
+fn a_mount_outlives_servers_that_are_started_again() {
+    let place = Place::new();
+    place.start(&["--servers", "2", "--restart=60"]);
+    let Some(mount) = Mount::new(&place) else { return };
+    let content = bytes(3 << 20);
+    fs::write(mount.path("kept"), &content).unwrap();
+    File::open(mount.path("kept")).unwrap().sync_all().unwrap();
+    for server in [1, 0] {
+        let pid = place.server_pids()[server];
+        signal(pid, Signal::KILL);
+        gone(pid);
+        assert!(fs::read(mount.path("kept")).unwrap() == content, "server {server} is back");
+        fs::write(mount.path(&format!("new-{server}")), b"after").unwrap();
+        // Longer than the mount takes to notice servers that are no more.
+        std::thread::sleep(Duration::from_millis(1_500));
+        assert!(is_mounted(&mount.directory));
+    }
+    assert_eq!(fs::read(mount.path("new-1")).unwrap(), b"after");
+    mount.unmount();
+    place.run(&["stop"]).done();
+}
+
 impl Drop for Mount {
     fn drop(&mut self) {
         if is_mounted(&self.directory) {

@@ -38,6 +38,7 @@ mod readme;
 mod rebuilt;
 mod refilled;
 mod reproduce;
+mod restarted;
 mod run;
 mod scenarios;
 mod shell;

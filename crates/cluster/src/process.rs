@@ -168,6 +168,12 @@ impl ProcessEnd {
         let _ = pidfd_send_signal(&self.0, signal);
     }
 
+    /// Waits for the first end of some processes.
+    pub(crate) fn wait_for_first(all: &[&Self]) {
+        let handles: Vec<&OwnedFd> = all.iter().map(|one| &one.0).collect();
+        first_ready_by(&handles, None);
+    }
+
     /// Waits for the end. Returns `false` if the deadline passes first.
     pub(crate) fn wait_until(&self, deadline: Instant) -> bool {
         first_ready_by(&[&self.0], Some(deadline)).is_some()

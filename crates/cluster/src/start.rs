@@ -10,7 +10,9 @@ use crate::local_server::LocalOrder;
 use crate::lost_data::LostData;
 use crate::memories::discard_unused;
 use crate::process::{Child, Program};
+use crate::restarts::begin_restarts;
 use crate::server::raise_descriptors;
+use crate::stop::stop;
 use client::{
     DIRTY_PERCENT, DISK_TIMEOUT_S, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, ServerEntry,
 };
@@ -47,6 +49,9 @@ pub struct ServerOptions {
     pub lost_data: LostData,
     /// Memory of each server, in bytes, in which its files are. `None`: in the data directories.
     pub memory_bytes: Option<u64>,
+    /// Time for which clients wait for a lost server, in seconds. Above 0, servers that end are
+    /// started again, if they outlive the process that starts them.
+    pub reconnect_s: u32,
 }
 
 impl Default for ServerOptions {
@@ -60,6 +65,7 @@ impl Default for ServerOptions {
             tcp_host: None,
             lost_data: LostData::Refuse,
             memory_bytes: None,
+            reconnect_s: 0,
         }
     }
 }
@@ -78,7 +84,14 @@ pub fn start(
     raise_descriptors();
     let (file, servers) = start_all(instance, program, data, options, false)?;
     servers.into_iter().for_each(Child::detach);
-    Ok(file)
+    if options.reconnect_s == 0 {
+        return Ok(file);
+    }
+    let begun = begin_restarts(instance, program, options.lost_data.refills());
+    begun.inspect_err(|_| {
+        // The first error is the one to report.
+        let _ = stop(instance);
+    })
 }
 
 /// Starts servers that end with this process.
@@ -175,6 +188,7 @@ fn planned(instance: &Instance, data: &DataDirectories, options: &ServerOptions)
         direct: options.direct.clone(),
         degraded: options.lost_data.is_degraded().then(Vec::new),
         memory_bytes: options.memory_bytes,
+        reconnect_s: options.reconnect_s,
         supervisor: None,
         origin: None,
     }

@@ -16,8 +16,8 @@ mod task_lock;
 pub use client::{
     Activity, Added, Buffer, BufferPart, BufferPool, CacheCounts, Client, CollectivePlan,
     GatheredBatch, GatheredStore, Group, Kept, KeptPages, KeptStore, Moved, NewFile, Page,
-    PeerCall, PeerMesh, PeerTurn, Peers, PendingWrites, PlannedTransfer, RangeLock, SharedMemory,
-    SmallCalls, TakenWrites,
+    PeerCall, PeerMesh, PeerTurn, Peers, PendingWrites, PlannedTransfer, RangeLock, ServerChange,
+    SharedMemory, SmallCalls, TakenWrites,
 };
 pub use costs::{BytesCost, Costs};
 pub use server::{

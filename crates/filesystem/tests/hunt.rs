@@ -47,7 +47,7 @@ const RENEWAL_MAX: Duration = Duration::from_ms(5_000);
 const ROUNDS: u64 = 14;
 
 /// Events that must occur in a worthwhile hunt.
-const WANTED: [&str; 20] = [
+const WANTED: [&str; 21] = [
     "crash of a client",
     "crash of a server",
     "cut",
@@ -66,6 +66,7 @@ const WANTED: [&str; 20] = [
     "stop of a client",
     "stop of a server",
     "sync",
+    "wait for a lost server",
     "write",
     "write with sync",
 ];
@@ -133,6 +134,9 @@ impl Run {
         let is_just = match fault {
             Fault::ServerLeft { server, .. } => blamed.left.contains(&server.0),
             Fault::ServerStalled { server, .. } => blamed.silent.contains(&server.0),
+            Fault::WritesLost { .. } => !blamed.left.is_empty(),
+            // A disk that is being filled, and the disk with the copy does not work.
+            Fault::Corrupt { .. } => !blamed.left.is_empty() && !blamed.failed.is_empty(),
             Fault::DiskFailed { server, .. } => blamed.failed.contains(&server.0),
             // A member that got a fault leaves its group.
             Fault::ClientLeft { .. } => !blamed.left.is_empty() || !blamed.failed.is_empty(),
@@ -141,7 +145,8 @@ impl Run {
         self.count(match fault {
             Fault::ServerLeft { .. } => "fault: a server left",
             Fault::ServerStalled { .. } => "fault: a server stalled",
-            Fault::DiskFailed { .. } => "fault: a disk failed",
+            Fault::DiskFailed { .. } | Fault::Corrupt { .. } => "fault: a disk failed",
+            Fault::WritesLost { .. } => "fault: writes were lost",
             _ => "fault: a client left",
         });
         assert!(is_just, "{what}: not a fault of anyone in {blamed:?}: {fault}");

@@ -163,7 +163,7 @@ impl ErrorKind {
             Fault::Corrupt { .. } => Self::Corrupt,
             Fault::DiskFailed { .. } => Self::DiskFailed,
             Fault::ClientLeft { .. } => Self::MemberLeft,
-            Fault::ServerLeft { .. } => Self::ServerLeft,
+            Fault::ServerLeft { .. } | Fault::WritesLost { .. } => Self::ServerLeft,
             Fault::CatalogueFailed { .. } => Self::CatalogueFailed,
             Fault::TransferFailed { .. } => Self::TransferFailed,
             Fault::PastEnd { .. } => Self::PastEnd,
@@ -235,6 +235,7 @@ impl ErrorPlace {
             | Fault::WrongVersion { .. }
             | Fault::CatalogueFailed { .. }
             | Fault::TransferFailed { .. }
+            | Fault::WritesLost { .. }
             | Fault::CallsDiffer { .. }
             | Fault::CounterOverflow { .. }
             | Fault::ReadOnly

@@ -141,6 +141,8 @@ fn watch(instance: &Instance, mounted: &InstanceFile, tell: &Sender<End>) {
     loop {
         std::thread::sleep(WATCH_EVERY);
         let has_ended = match instance.read() {
+            // Servers that are started again serve on.
+            Ok(now) if mounted.reconnect_s > 0 => now.supervisor != mounted.supervisor,
             Ok(now) => pids(&now) != pids(mounted),
             // A file that cannot be read for a moment says nothing.
             Err(_) => !instance.directory().join("instance.json").exists(),

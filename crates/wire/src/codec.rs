@@ -1,7 +1,7 @@
 //! Encoding and decoding of messages and records.
 
 use crate::frequent::{FREQUENT_BYTES_MAX, Frequent};
-use crate::{Message, Request, RequestId, ServerRequest};
+use crate::{Message, Persistence, Request, RequestId, ServerRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::Write;
@@ -44,12 +44,16 @@ pub fn encode<B: Default + Write + From<Vec<u8>>>(message: &Message) -> B {
 
 /// Encoded request, to be sent to many servers. A request that names thousands of clients is then
 /// encoded once.
-pub struct PreparedRequest(Vec<u8>);
+pub struct PreparedRequest {
+    bytes: Vec<u8>,
+    persistence: Persistence,
+}
 
 impl PreparedRequest {
     /// Encodes a request that is not [`Frequent`].
     pub fn new(request: impl Into<Request>) -> Self {
-        Self(encode_record(&request.into()))
+        let request = request.into();
+        Self { bytes: encode_record(&request), persistence: request.persistence() }
     }
 
     /// Bytes that [`encode`] makes of the request with the number `id`.
@@ -59,9 +63,14 @@ impl PreparedRequest {
         let stop_bytes = encode_record(&shortest).len();
         let mut bytes = encode_record(&Message::Request { id, request: shortest });
         bytes.truncate(bytes.len() - stop_bytes);
-        bytes.reserve_exact(self.0.len());
-        bytes.extend_from_slice(&self.0);
+        bytes.reserve_exact(self.bytes.len());
+        bytes.extend_from_slice(&self.bytes);
         bytes.into()
+    }
+
+    /// What a client does with the request when its server is lost.
+    pub fn persistence(&self) -> Persistence {
+        self.persistence
     }
 }
 

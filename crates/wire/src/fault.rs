@@ -209,6 +209,12 @@ pub enum Fault {
         /// Kind of entry, with its article.
         kind: String,
     },
+    /// What clients had written may be lost, with a server that had not stored it.
+    #[error("what was written and no sync had stored may be lost: {cause}")]
+    WritesLost {
+        /// Server or file, and what happened.
+        cause: String,
+    },
     /// The client that made the request cancelled it.
     #[error("the client that made the request cancelled it")]
     Cancelled,
@@ -274,6 +280,9 @@ impl Fault {
                  without --degraded"
             }
             Self::IsSpecial { .. } => "use it in a mount of the instance (`unisono mount DIR`)",
+            Self::WritesLost { .. } => {
+                "write again what was written since the last sync; this error comes once"
+            }
             Self::Cancelled => "see the error that was reported first",
             Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",
         }

@@ -25,6 +25,7 @@ mod name;
 mod node;
 mod object;
 mod part;
+mod persistence;
 mod request;
 mod request_id;
 mod scrub;
@@ -60,10 +61,11 @@ pub use node::{
     NodeRequest, Place, ROOT, RenameManner,
 };
 pub use object::ObjectRequest;
+pub use persistence::Persistence;
 pub use request::Request;
 pub use request_id::RequestId;
 pub use scrub::{ScrubRequest, Scrubbed};
 pub use server::{RefillStatus, ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 24;
+pub const PROTOCOL_VERSION: u16 = 25;

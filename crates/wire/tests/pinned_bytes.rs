@@ -167,7 +167,7 @@ pinned!(message: Message {
     Message::Request { .. }, Message::Request { id: ID, request: ServerRequest::Stop.into() },
         "01 | 07 61";
     Message::Reply { .. }, Message::Reply { id: ID, result: Err(Fault::Cancelled) },
-        "02 | 07 01 19";
+        "02 | 07 01 1a";
     Message::Group(_), Message::Group(GroupMessage::Leave), "03 | 02";
     Message::CacheCommand(_),
         Message::CacheCommand(CacheCommand::Invalidate { number: 3, line: LINE }),
@@ -244,7 +244,7 @@ pinned!(request: Request {
     Request::Collective(CollectiveRequest::Cancel { .. }),
         CollectiveRequest::Cancel {
             transfer: TransferName::Part(5), cause: Box::new(Fault::Cancelled)
-        }.into(), "22 | 01 05 19";
+        }.into(), "22 | 01 05 1a";
     Request::Collective(CollectiveRequest::Plan(_)),
         CollectiveRequest::Plan(Box::new(plan())).into(), "23 | 01 09 00 06 02 01 03 ac 02";
     Request::Collective(CollectiveRequest::JoinWithData(_)),
@@ -463,7 +463,7 @@ pinned!(group_message: GroupMessage {
         GroupMessage::Agree { number: 1, round: 2, values: vec![(ClientId(3), 4)], fault: None },
         "01 | 01 02 01 03 04 00";
     GroupMessage::Leave, GroupMessage::Leave, "02";
-    GroupMessage::Broken { .. }, GroupMessage::Broken { fault: Fault::Cancelled }, "03 | 19";
+    GroupMessage::Broken { .. }, GroupMessage::Broken { fault: Fault::Cancelled }, "03 | 1a";
 });
 
 pinned!(fault: Fault {
@@ -494,7 +494,8 @@ pinned!(fault: Fault {
     Fault::LockTimedOut { .. }, lock_timed_out(), "16 | 03 01 02 ac 02";
     Fault::ReadOnly, Fault::ReadOnly, "17";
     Fault::IsSpecial { .. }, Fault::IsSpecial { name: a(), kind: b() }, "18 | 01 61 01 62";
-    Fault::Cancelled, Fault::Cancelled, "19";
+    Fault::WritesLost { .. }, Fault::WritesLost { cause: a() }, "19 | 01 61";
+    Fault::Cancelled, Fault::Cancelled, "1a";
 });
 
 /// The explicit numbers of enums without fields are those that postcard counts.

@@ -273,6 +273,20 @@ impl Servers {
         servers.map(|server| server["pid"].as_u64().unwrap()).collect()
     }
 
+    /// True if all servers answer, and nothing is to be filled or made equal.
+    pub fn are_whole(&self) -> bool {
+        let (code, status) = ended(self.unisono(&["status", "--json"]));
+        let status = serde_json::from_str::<serde_json::Value>(&status).unwrap_or_default();
+        let servers = status["servers"].as_array().cloned().unwrap_or_default();
+        let is_whole = |server: &serde_json::Value| {
+            let refill = &server["refill"];
+            [&refill["files"], &refill["unlisted_disks"], &server["files_behind"]]
+                .iter()
+                .all(|count| **count == serde_json::json!(0))
+        };
+        code == Some(0) && !servers.is_empty() && servers.iter().all(is_whole)
+    }
+
     /// A path in the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)

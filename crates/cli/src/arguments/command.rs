@@ -10,7 +10,7 @@ use super::programs::{Replay, WhatIf};
 use super::record::Record;
 use super::reproduce::Reproduce;
 use super::run::Run;
-use super::servers::{Doctor, KeepMemory, Serve, ServeRemote, Start, Stop};
+use super::servers::{Doctor, KeepMemory, RestartServers, Serve, ServeRemote, Start, Stop};
 use super::sim::Sim;
 use super::traces::Traces;
 use clap::{Args, Parser, Subcommand};
@@ -106,6 +106,9 @@ pub(crate) enum Command {
     /// The process that holds the launchers; started by `start`.
     #[command(name = "keep", hide = true)]
     Supervise(InstanceOnly),
+    /// The process that starts lost servers again; started by `start`.
+    #[command(hide = true)]
+    RestartServers(RestartServers),
     /// The process that holds the memory of a server; started by the server.
     #[command(hide = true)]
     KeepMemory(KeepMemory),

@@ -87,6 +87,14 @@ pub(crate) struct Start {
     /// it has no limit unless it is given again.
     #[arg(long, value_parser = size, value_name = "SIZE", requires = "refill")]
     pub(crate) refill_rate: Option<u64>,
+    /// Start servers again that end by themselves or are killed. Programs wait for each this many
+    /// seconds (default: 120), connect again, and go on; what a server had not stored is lost, and
+    /// whoever wrote it gets an error. With --refill, also where data directories are lost. Only
+    /// for servers on this machine.
+    #[arg(long = "restart", value_name = "SECONDS", num_args = 0..=1, require_equals = true,
+          default_missing_value = "120", value_parser = count,
+          conflicts_with_all = ["degraded", "memory", "hostfile"])]
+    pub(crate) reconnect_s: Option<u32>,
     /// Path of this program on the hosts (default: its path on this machine).
     #[arg(long, value_name = "PATH")]
     pub(crate) remote_program: Option<PathBuf>,
@@ -201,6 +209,15 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) attached: bool,
     /// Take empty data directories in the places of lost ones, and fill them from copies.
+    #[arg(long)]
+    pub(crate) refill: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RestartServers {
+    #[arg(long)]
+    pub(crate) instance: PathBuf,
+    /// Let empty data directories take the places of lost ones.
     #[arg(long)]
     pub(crate) refill: bool,
 }

@@ -201,6 +201,7 @@ fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, Us
         direct: direct(arguments)?,
         memory_bytes: arguments.memory,
         tcp_host: arguments.tcp.clone(),
+        reconnect_s: arguments.reconnect_s.unwrap_or(0),
     };
     cluster::start(instance, &Program::current()?, &data, &options)
 }
@@ -211,6 +212,13 @@ fn start_on_hosts(
     arguments: &Start,
 ) -> Result<InstanceFile, UserError> {
     let Start { servers, servers_per_host, data, .. } = arguments;
+    if arguments.reconnect_s.is_some() {
+        return Err(UserError::usage(
+            "cannot start servers on hosts again when they end",
+            "their launchers end with them, so --restart is only for servers on this machine",
+            "leave out --restart, and start a server again with: unisono stop; unisono start",
+        ));
+    }
     let placements = plan.placements(*servers, *servers_per_host, data)?;
     let options = HostOptions {
         lost_data: lost_data(arguments),

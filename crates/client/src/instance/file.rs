@@ -24,6 +24,11 @@ fn usual_dirty_percent() -> u32 {
     DIRTY_PERCENT
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// Content of `instance.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct InstanceFile {
@@ -51,6 +56,9 @@ pub struct InstanceFile {
     /// Memory of each server, in bytes, in which its files are. `None`: in the data directories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// Time for which clients wait for a lost server, in seconds; 0 where nobody starts it again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reconnect_s: u32,
     /// Process that holds the launchers of servers on other hosts.
     #[serde(rename = "keeper", default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<ProcessName>,

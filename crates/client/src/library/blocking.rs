@@ -12,6 +12,7 @@
 //! - No call succeeds at a server that has left for the client.
 
 use super::blocking_slots::Slot;
+use super::cached_record::CachedRecord;
 use super::connection::Connection;
 use filesystem::Fault;
 use futures_util::future::{Either, select};
@@ -58,17 +59,28 @@ impl Connection {
         self.transfer_blocking(record, Bytes::Read(into), offset)
     }
 
-    /// Writes bytes that the file of `record` has. False if the I/O thread must make the call.
+    /// Writes bytes that a file has. False if the I/O thread must make the call.
     ///
     /// # Errors
     /// A server that has stopped.
     pub(super) fn write_blocking(
         &self,
-        record: &FileRecord,
+        known: &CachedRecord,
         from: &[u8],
         offset: u64,
     ) -> Result<bool, UserError> {
-        self.transfer_blocking(record, Bytes::Write(from), offset)
+        let record = known.get();
+        let losses = self.losses(&record);
+        let written = self.transfer_blocking(&record, Bytes::Write(from), offset);
+        if matches!(written, Ok(true)) {
+            known.unsynced().add(|| losses);
+        }
+        written
+    }
+
+    /// Number of times that the servers of a file were lost.
+    pub(super) fn losses(&self, record: &FileRecord) -> u64 {
+        self.0.blocking.losses(record.servers())
     }
 
     fn transfer_blocking(
@@ -93,7 +105,7 @@ impl Connection {
         else {
             return Ok(false);
         };
-        let Some(mut connection) = self.take_connection(&mut slot, address) else {
+        let Some(mut connection) = self.take_connection(&mut slot, (server, address)) else {
             return Ok(false);
         };
         let id = RequestId(slot.calls);
@@ -133,7 +145,11 @@ impl Connection {
     }
 
     /// Takes the connection to a server out of its slot; makes one once there were some calls.
-    fn take_connection(&self, slot: &mut Slot, address: &Address) -> Option<BlockingConnection> {
+    fn take_connection(
+        &self,
+        slot: &mut Slot,
+        (server, address): (ServerId, &Address),
+    ) -> Option<BlockingConnection> {
         if slot.connection.is_some() {
             return slot.connection.take();
         }
@@ -144,21 +160,21 @@ impl Connection {
         }
         slot.calls_without_connection = 0;
         let connected = match self.0.blocking.may_make() {
-            true => self.connect_blocking(address.clone()),
+            true => self.connect_blocking(server, address.clone()),
             false => None,
         };
         slot.failures += u32::from(connected.is_none());
         connected
     }
 
-    fn connect_blocking(&self, address: Address) -> Option<BlockingConnection> {
+    fn connect_blocking(&self, server: ServerId, address: Address) -> Option<BlockingConnection> {
         let pause = self.options().timeout / CHECKS;
         let connected = self.run(String::new, async move |shared| {
             let world = shared.client.world();
             let connecting = pin!(world.connect_blocking(&address, pause));
             match select(connecting, pin!(world.sleep(CONNECT_TIMEOUT))).await {
                 Either::Left((Ok(connection), _)) => {
-                    let hello: Vec<u8> = wire::encode(&shared.client.hello_again());
+                    let hello: Vec<u8> = wire::encode(&shared.client.hello_again(server));
                     Ok(Some((connection, hello)))
                 }
                 Either::Left((Err(_), _)) | Either::Right(_) => Ok(None),

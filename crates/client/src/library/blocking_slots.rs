@@ -1,6 +1,7 @@
 //! Connections of threads that wait for small calls: one to each server, for one thread at a time.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use filesystem::ServerChange;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use units::ServerId;
 use world::Address;
@@ -15,8 +16,11 @@ pub(super) struct BlockingSlots {
 
 struct Server {
     address: Address,
-    /// True once the client has found that the server has left or does not answer.
+    /// True once the client has found that the server has left or does not answer, until it is
+    /// there again.
     has_left: AtomicBool,
+    /// Number of times that it was lost.
+    losses: AtomicU64,
     slot: Mutex<Slot>,
 }
 
@@ -29,6 +33,8 @@ pub(super) struct Slot {
     pub(super) connection: Option<BlockingConnection>,
     /// Number of calls so far: each has a number of its own.
     pub(super) calls: u64,
+    /// Number of times that the server had been lost when the connection was made.
+    losses: u64,
     /// Number of calls without a connection.
     pub(super) calls_without_connection: u32,
     pub(super) failures: u32,
@@ -39,8 +45,9 @@ pub(super) struct Slot {
 impl BlockingSlots {
     pub(super) fn new(addresses: impl Iterator<Item = Address>) -> Self {
         let server = |address| {
-            let (has_left, slot) = (AtomicBool::new(false), Mutex::default());
-            Server { address, has_left, slot }
+            let (has_left, losses, slot) =
+                (AtomicBool::new(false), AtomicU64::new(0), Mutex::default());
+            Server { address, has_left, losses, slot }
         };
         Self { servers: addresses.map(server).collect(), made: AtomicU32::new(0) }
     }
@@ -48,18 +55,40 @@ impl BlockingSlots {
     /// Locks the slot of a server, unless another thread uses it, which is not waited for. Returns
     /// the address of the server too.
     pub(super) fn try_lock(&self, server: ServerId) -> Option<(&Address, MutexGuard<'_, Slot>)> {
-        let Server { address, slot, .. } = self.servers.get(server.0 as usize)?;
-        match slot.try_lock() {
-            Ok(slot) => Some((address, slot)),
+        let Server { address, slot, losses, .. } = self.servers.get(server.0 as usize)?;
+        let mut slot = match slot.try_lock() {
+            Ok(slot) => slot,
             // The thread that panicked has taken its connection with it.
-            Err(TryLockError::Poisoned(slot)) => Some((address, slot.into_inner())),
-            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::Poisoned(slot)) => slot.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let losses = losses.load(Ordering::Acquire);
+        if slot.losses != losses {
+            *slot = Slot { losses, ..Slot::default() };
         }
+        Some((address, slot))
     }
 
     /// Counts a connection that is to be made. False when there were too many.
     pub(super) fn may_make(&self) -> bool {
         self.made.fetch_add(1, Ordering::Relaxed) < MADE_MAX
+    }
+
+    /// Notes that a server is lost, and is waited for, or is there again.
+    pub(super) fn server_changed(&self, server: ServerId, change: ServerChange) {
+        let Some(server) = self.servers.get(server.0 as usize) else { return };
+        if change == ServerChange::Lost {
+            server.losses.fetch_add(1, Ordering::AcqRel);
+        }
+        server.has_left.store(change == ServerChange::Lost, Ordering::Release);
+    }
+
+    /// Number of times that any of these servers was lost and waited for.
+    pub(super) fn losses(&self, servers: impl Iterator<Item = ServerId>) -> u64 {
+        let losses = |server: ServerId| {
+            Some(self.servers.get(server.0 as usize)?.losses.load(Ordering::Acquire))
+        };
+        servers.filter_map(losses).sum()
     }
 
     /// Notes that a server has left, or does not answer. No call to it succeeds any more.

@@ -1,17 +1,87 @@
 //! Cached record of an open file, shared with the operations on it.
 
+use super::unsynced_writes::UnsyncedWrites;
 use filesystem::{Client, Fault};
+use policy::Protection;
 use std::sync::{Arc, Mutex, PoisonError};
 use wire::FileRecord;
 use world_real::RealWorld;
 
+/// Maximum number of times that a write is carried out because servers are lost meanwhile.
+const WRITES_MAX: u32 = 4;
+
 /// Cached record of an open file. Its size is the last that this library has heard of.
 #[derive(Clone)]
-pub(super) struct CachedRecord(Arc<Mutex<Arc<FileRecord>>>);
+pub(super) struct CachedRecord(Arc<State>);
+
+struct State {
+    record: Mutex<Arc<FileRecord>>,
+    unsynced: UnsyncedWrites,
+}
 
 impl CachedRecord {
     pub(super) fn new(record: FileRecord) -> Self {
-        Self(Arc::new(Mutex::new(Arc::new(record))))
+        let (record, unsynced) = (Mutex::new(Arc::new(record)), UnsyncedWrites::default());
+        Self(Arc::new(State { record, unsynced }))
+    }
+
+    /// True if what is with the disks outlives the loss of a server.
+    pub(super) fn is_protected(&self) -> bool {
+        is_protected(&self.get())
+    }
+
+    /// What was written to the file and not synced.
+    pub(super) fn unsynced(&self) -> &UnsyncedWrites {
+        &self.0.unsynced
+    }
+
+    /// Fails, once, if what was written may be lost.
+    pub(super) fn check(&self, client: &Client<RealWorld>) -> Result<(), Fault> {
+        self.check_losses(|record| client.losses(record.servers()))
+    }
+
+    /// [`CachedRecord::check`] with the number of losses of the servers of the file.
+    fn check_losses(&self, losses: impl FnOnce(&FileRecord) -> u64) -> Result<(), Fault> {
+        if !self.unsynced().are_some() {
+            return Ok(());
+        }
+        let record = self.get();
+        match self.unsynced().take_lost(losses(&record)) {
+            true => Err(writes_lost(&record)),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits until all that was written is with the disks and, with `sync`, on stable storage.
+    pub(super) async fn flush(&self, client: &Client<RealWorld>, sync: bool) -> Result<(), Fault> {
+        let record = self.get();
+        let flushing = self.unsynced().begin_flush();
+        let flushed = client.flush(&record, sync).await;
+        let is_stored = flushed.is_ok() && (sync || is_protected(&record));
+        flushing.end(is_stored, client.losses(record.servers()));
+        flushed.and_then(|()| self.check(client))
+    }
+
+    /// Carries out a write, and once more if a server is lost meanwhile: it may have lost what it
+    /// had acknowledged. Notes that it is not stored, unless `is_stored`.
+    pub(super) async fn undisturbed<R>(
+        &self,
+        client: &Client<RealWorld>,
+        is_stored: bool,
+        write: impl AsyncFn() -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
+        for _ in 0..WRITES_MAX {
+            let losses = client.losses(self.get().servers());
+            let written = write().await;
+            if client.losses(self.get().servers()) == losses {
+                if !is_stored {
+                    self.unsynced().add(|| losses);
+                }
+                return written;
+            }
+            written?;
+        }
+        Err(writes_lost(&self.get()))
     }
 
     /// Returns the cached record.
@@ -25,7 +95,7 @@ impl CachedRecord {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Arc<FileRecord>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the record with its current size, asked from the servers.
@@ -52,6 +122,7 @@ impl CachedRecord {
         client: &Client<RealWorld>,
         bytes: u64,
     ) -> Result<Arc<FileRecord>, Fault> {
+        self.check(client)?;
         match self.at_least(bytes) {
             Some(record) => Ok(record),
             None => self.refreshed(client).await,
@@ -88,25 +159,32 @@ impl CachedRecord {
         client: &Client<RealWorld>,
         bytes: u64,
     ) -> Result<(), Fault> {
-        self.change(async |record| client.set_size(record, bytes).await).await.map(|_| ())
+        self.check(client)?;
+        let set = async || self.change(async |record| client.set_size(record, bytes).await).await;
+        self.undisturbed(client, false, set).await.map(|_| ())
     }
 
-    /// Makes the file at least `bytes` bytes long and writes to it. Tries again if another program
-    /// truncates it in between.
+    /// Makes the file at least `bytes` bytes long and writes to it; what is written is stored if
+    /// `is_stored`. Tries again if another program truncates it in between.
     pub(super) async fn write(
         &self,
         client: &Client<RealWorld>,
         bytes: u64,
+        is_stored: bool,
         write: impl AsyncFn(&FileRecord) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let record = self.grown(client, bytes).await?;
-        match write(&record).await {
-            Err(Fault::PastEnd { .. }) => {
-                self.caught_up(client).await?;
-                write(&*self.grown(client, bytes).await?).await
+        self.check(client)?;
+        let write = async || {
+            let record = self.grown(client, bytes).await?;
+            match write(&record).await {
+                Err(Fault::PastEnd { .. }) => {
+                    self.caught_up(client).await?;
+                    write(&*self.grown(client, bytes).await?).await
+                }
+                other => other,
             }
-            other => other,
-        }
+        };
+        self.undisturbed(client, is_stored, write).await
     }
 
     /// Learns the size of the file from a record.
@@ -129,4 +207,12 @@ impl CachedRecord {
         }
         Ok(Arc::clone(&known))
     }
+}
+
+fn is_protected(record: &FileRecord) -> bool {
+    record.protection != Protection::None
+}
+
+fn writes_lost(record: &FileRecord) -> Fault {
+    Fault::WritesLost { cause: format!("a server of {:?} was lost", record.name) }
 }

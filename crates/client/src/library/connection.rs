@@ -9,7 +9,7 @@ use super::options::ConnectionOptions;
 use super::small_calls::FilesOfSmallCalls;
 use crate::instance::{Instance, ServerEntry};
 use crate::session::connect_from;
-use filesystem::{BufferPool, Client, Fault};
+use filesystem::{BufferPool, Client, Fault, ServerChange};
 use futures_util::future::{Either, select};
 use interface::{ErrorKind, ExitCode, UserError};
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use units::Duration;
+use units::{Duration, ServerId};
 use world::{Address, Clock, Scope};
 use world_real::RealWorld;
 
@@ -40,6 +40,8 @@ pub(super) struct Inner {
     pool_bytes: u64,
     identity: u64,
     pub(super) servers: u32,
+    /// True if lost servers are waited for.
+    waits: bool,
     pub(super) blocking: Arc<BlockingSlots>,
     pub(super) small_calls: FilesOfSmallCalls,
 }
@@ -121,10 +123,14 @@ impl Connection {
         let (sender, connected) = oneshot::channel();
         let (own, pool_bytes, timeout) =
             (Arc::clone(&thread), options.pool_bytes, options.timeout());
+        let reconnect = options.reconnect(&file);
+        let (waits, changes) = (reconnect > Duration::ZERO, Arc::clone(&blocking));
+        let observe = move |server, change| changes.server_changed(server, change);
         let job = Box::new(move || {
             // Tasks need a scope, which needs the world.
             world_real::detach(async move {
-                let local = connect(node, &file.servers, pool_bytes, timeout).await;
+                let awaited = (reconnect, observe);
+                let local = connect(node, &file.servers, pool_bytes, timeout, awaited).await;
                 let local = local.map(|local| Arc::new(OnThread::new(&own, local)));
                 // The caller waits for this result.
                 let _ = sender.send(local);
@@ -143,6 +149,7 @@ impl Connection {
             pool_bytes,
             identity,
             servers,
+            waits,
             blocking,
             small_calls,
         };
@@ -168,6 +175,11 @@ impl Connection {
     /// Size of its pool in bytes.
     pub fn pool_bytes(&self) -> u64 {
         self.0.pool_bytes
+    }
+
+    /// True if lost servers are waited for.
+    pub(super) fn waits(&self) -> bool {
+        self.0.waits
     }
 
     /// A buffer of `bytes` bytes, with unspecified contents. Waits for operations under way when
@@ -232,6 +244,7 @@ impl Connection {
     {
         let (sender, answer) = oneshot::channel();
         let (local, blocking) = (self.local(), Arc::clone(&self.0.blocking));
+        let waits = self.0.waits;
         let job = Box::new(move || {
             let work = work(Rc::clone(&local.get().shared));
             local.get().operations.spawn(async move {
@@ -239,6 +252,7 @@ impl Connection {
                 let outcome = work.await;
                 if let Err(Fault::ServerLeft { server, .. } | Fault::ServerStalled { server, .. }) =
                     &outcome
+                    && !waits
                 {
                     blocking.server_left(*server);
                 }
@@ -305,10 +319,12 @@ async fn connect(
     servers: &[ServerEntry],
     pool_bytes: u64,
     timeout: Duration,
+    (reconnect, observe): (Duration, impl Fn(ServerId, ServerChange) + 'static),
 ) -> Result<Local, Fault> {
     let world = RealWorld::open(node)
         .map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
     let client = connect_from(world.clone(), servers, (timeout, timeout)).await?;
+    client.await_lost_servers(reconnect, observe);
     let pool = BufferPool::new(&client, pool_bytes).await?;
     let (operations, others) = (Scope::new(world.clone()), Scope::new(world));
     Ok(Local { operations, others, shared: Rc::new(Shared { client, pool }) })

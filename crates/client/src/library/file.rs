@@ -4,7 +4,7 @@ use super::buffer::Buffer;
 use super::cached_record::CachedRecord;
 use super::connection::{Connection, Shared, beyond_all_files};
 use super::operation::Operation;
-use super::plain::{alone, read_plain, write_plain};
+use super::plain::{move_alone, read_plain, write_plain};
 use super::small_calls::SmallCalls;
 use super::user_memory::{RawMemory, VectorOperation};
 use super::without_message::Waiting;
@@ -148,7 +148,7 @@ impl File {
     /// # Errors
     /// Faults of the servers.
     pub fn read_at(&self, into: &mut [u8], offset: u64) -> Result<usize, UserError> {
-        if !self.concerns(offset, into.len()) {
+        if !self.concerns(offset, into.len()) && !self.has_lost_writes() {
             if self.read_kept(into, offset, Waiting::ForServers) {
                 return Ok(into.len());
             }
@@ -169,11 +169,19 @@ impl File {
             return Ok(());
         }
         if !self.concerns(offset, from.len())
-            && self.connection.write_blocking(&self.known.get(), from, offset)?
+            && !self.has_lost_writes()
+            && self.connection.write_blocking(&self.known, from, offset)?
         {
             return Ok(());
         }
         RawMemory::write_from(from, |memory| self.start_write_memory(memory, offset))
+    }
+
+    /// True if a server was lost with what this program has written. The next call by way of the
+    /// I/O thread tells it.
+    fn has_lost_writes(&self) -> bool {
+        let unsynced = self.known.unsynced();
+        unsynced.are_some() && unsynced.are_lost(self.connection.losses(&self.known.get()))
     }
 
     /// Gathers a write. False if it must go to the servers now.
@@ -241,7 +249,8 @@ impl File {
     /// Begins a [`File::read_at`] into memory of the caller. It may have ended already.
     pub fn start_read_memory(&self, mut memory: RawMemory, offset: u64) -> Operation<usize> {
         let bytes = memory.bytes();
-        if !self.concerns(offset, bytes) && self.read_kept(memory.fill(), offset, Waiting::Never) {
+        let may_be_kept = !self.concerns(offset, bytes) && !self.has_lost_writes();
+        if may_be_kept && self.read_kept(memory.fill(), offset, Waiting::Never) {
             return Operation::ended(Ok(bytes));
         }
         self.start_read_memories(vec![memory], offset)
@@ -300,7 +309,7 @@ impl File {
             let memories: Vec<_> = memories.into_iter().map(RawMemory::lend).collect();
             let write =
                 async |record: &FileRecord| write_plain(&shared, record, &memories, offset).await;
-            known.write(&shared.client, end, write).await
+            known.write(&shared.client, end, false, write).await
         })
     }
 
@@ -331,7 +340,7 @@ impl File {
                     let write = async |record: &FileRecord| {
                         buffer.buffer.get().transfer(direction, record, offset).await
                     };
-                    known.write(client, end, write).await?;
+                    known.write(client, end, false, write).await?;
                 }
             }
             Ok(buffer)
@@ -387,22 +396,7 @@ impl File {
         let what = move || format!("cannot {verb} parts of {name:?}");
         self.connection.begin(what, true, async move |shared| {
             let memory = memory.lend();
-            let end = part.file_extent().map_or(0, |extent| extent.end);
-            let access = Access::Parts(vec![part]);
-            match direction {
-                Direction::Read => {
-                    let record = known.holding(&shared.client, end).await?;
-                    let part = alone(&record, direction, access, false);
-                    shared.client.transfer_part(&part, &memory).await?;
-                }
-                Direction::Write => {
-                    let write = async |record: &FileRecord| {
-                        let part = alone(record, direction, access.clone(), sync);
-                        shared.client.transfer_part(&part, &memory).await
-                    };
-                    known.write(&shared.client, end, write).await?;
-                }
-            }
+            move_alone(&shared, &known, (direction, part, sync), &memory).await?;
             drop(memory);
             Ok(result())
         })
@@ -514,11 +508,10 @@ impl File {
 
     /// Begins a [`File::flush`].
     pub fn start_flush(&self, sync: bool) -> Operation<()> {
-        let record = self.record();
-        let name = record.name.clone();
+        let (known, name) = (self.known.clone(), self.name());
         let what = move || format!("cannot flush {name:?}");
         self.connection
-            .begin(what, false, async move |shared| shared.client.flush(&record, sync).await)
+            .begin(what, false, async move |shared| known.flush(&shared.client, sync).await)
     }
 
     /// Waits until all that was written is with the disks and, with `sync`, on stable storage of
@@ -552,10 +545,12 @@ impl File {
 
     /// Begins a [`File::close`].
     pub fn start_close(self) -> Operation<()> {
-        let record = self.record();
-        let name = record.name.clone();
+        let (known, name) = (self.known.clone(), self.name());
         let what = move || format!("cannot close {name:?}");
-        let work = async move |shared: Rc<Shared>| shared.client.close(&record).await;
+        let work = async move |shared: Rc<Shared>| {
+            let closed = shared.client.close(&known.get()).await;
+            closed.and_then(|()| known.check(&shared.client))
+        };
         let closing = self.connection.begin(what, false, work);
         // The connection must last until the file is closed.
         let connection = self.connection.clone();

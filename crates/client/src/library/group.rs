@@ -1,11 +1,13 @@
 //! Groups: processes that make collective calls together.
 
+use super::cached_record::CachedRecord;
 use super::calls_alone::{CallsAlone, Manner};
-use super::connection::Connection;
+use super::connection::{Connection, Shared};
 use super::file::File;
 use super::on_thread::OnThread;
 use super::operation::Operation;
 use super::peers::Peers;
+use super::plain::move_alone;
 use super::range_lock::RangeLock;
 use super::user_memory::RawMemory;
 use filesystem::collective::Strategy;
@@ -17,7 +19,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use units::{ByteRange, ClientId, FileId};
-use wire::CollectiveCall;
+use wire::{CollectiveCall, FileRecord};
 use world_real::RealWorld;
 
 /// Length of a group's number in bytes, as members exchange it.
@@ -166,7 +168,11 @@ impl Group {
         let alone = Arc::default();
         let group = Self(Arc::new(Inner { connection, member, rank, size, alone }));
         // A member that is registered everywhere may be named as missing; from here on, all may be.
-        group.barrier()?;
+        match group.barrier() {
+            // The members that met then are not all that have to; none is missing.
+            Err(error) if error.kind == ErrorKind::ServerLeft && group.0.connection.waits() => {}
+            met => met?,
+        }
         Ok(group)
     }
 
@@ -436,7 +442,9 @@ impl Group {
                         Err(fault) => (known.get(), Err(fault)),
                     };
                     let how = (direction, options, may_go_alone);
-                    let moved = member.transfer(place, &record, how, part, &memory).await;
+                    let files = (&known, &*record);
+                    let moved =
+                        member.transfer_surely(&shared, place, files, how, part, &memory).await;
                     if let Err(Fault::PastEnd { .. }) = &moved {
                         // Another program has truncated the file. The next call knows its size.
                         let _ = known.caught_up(&shared.client).await;
@@ -476,11 +484,47 @@ impl Drop for Ending {
 }
 
 impl Member {
+    /// As [`Member::transfer`], also where a server of the file was lost since the group was
+    /// formed: then each member moves its part alone, when the server is there again.
+    async fn transfer_surely(
+        &self,
+        shared: &Shared,
+        place: (u64, Option<PeerTurn>),
+        (known, file): (&CachedRecord, &FileRecord),
+        how: (Direction, CollectiveOptions, bool),
+        part: Result<OwnPart, Fault>,
+        memory: &world_real::RealMemory,
+    ) -> Result<u32, Fault> {
+        let (direction, CollectiveOptions { sync, .. }, _) = how;
+        let part = known.check(&shared.client).and(part);
+        let waits = shared.client.awaits_lost_servers();
+        if !waits || !self.membership.has_lost_server_of(file) {
+            let losses = shared.client.losses(file.servers());
+            let moved = self.transfer(place, file, how, part.clone(), memory).await;
+            if !waits || !self.membership.has_lost_server_of(file) {
+                if direction == Direction::Write && !sync {
+                    known.unsynced().add(|| losses);
+                }
+                return moved;
+            }
+            match moved {
+                // A server of this host may still use the memory.
+                Err(fault @ Fault::ServerStalled { .. }) => return Err(fault),
+                // Of earlier calls.
+                Err(fault @ Fault::WritesLost { .. }) => return Err(fault),
+                Ok(calls) if direction == Direction::Read => return Ok(calls),
+                // What was written is written once more.
+                Ok(_) | Err(_) => {}
+            }
+        }
+        move_alone(shared, known, (direction, part?, sync), memory).await.map(|()| 0)
+    }
+
     /// Returns the number of the next calls that all members make alone.
     async fn transfer(
         &self,
         (number, turn): (u64, Option<PeerTurn>),
-        file: &wire::FileRecord,
+        file: &FileRecord,
         (direction, options, may_go_alone): (Direction, CollectiveOptions, bool),
         part: Result<OwnPart, Fault>,
         memory: &world_real::RealMemory,

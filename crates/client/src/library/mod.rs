@@ -31,6 +31,7 @@ mod peers;
 mod plain;
 mod range_lock;
 mod small_calls;
+mod unsynced_writes;
 mod user_memory;
 mod without_message;
 

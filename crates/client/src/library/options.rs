@@ -1,5 +1,6 @@
 //! Options of a connection, and what the environment says of them.
 
+use crate::instance::InstanceFile;
 use interface::UserError;
 use std::ffi::OsStr;
 use units::{Duration, MIB};
@@ -19,6 +20,9 @@ pub struct ConnectionOptions {
     /// if they were at the servers, but a program that is killed loses those of its last half
     /// second.
     pub gathers_writes: bool,
+    /// Time for which a lost server is waited for; then calls of it fail. 0: they fail at once.
+    /// `None`: as long as the instance says, which is 0 where nobody starts lost servers again.
+    pub reconnect: Option<std::time::Duration>,
 }
 
 /// Time-out of calls when nothing else is said, in seconds.
@@ -28,13 +32,15 @@ impl Default for ConnectionOptions {
     /// A pool of 64 MiB, and a time-out of 60 s.
     fn default() -> Self {
         let timeout = std::time::Duration::from_secs(TIMEOUT_SECONDS);
-        Self { pool_bytes: 64 * MIB, timeout, peer_host: None, gathers_writes: true }
+        let (pool_bytes, peer_host, reconnect) = (64 * MIB, None, None);
+        Self { pool_bytes, timeout, peer_host, gathers_writes: true, reconnect }
     }
 }
 
 impl ConnectionOptions {
     /// The default, with what the environment says: `UNISONO_TIMEOUT` is the time-out in seconds,
-    /// and `UNISONO_GATHER` says whether small writes are gathered.
+    /// `UNISONO_RECONNECT` the time for which lost servers are waited for, and `UNISONO_GATHER`
+    /// says whether small writes are gathered.
     ///
     /// # Errors
     /// Fails when that is no number of seconds, or no answer.
@@ -42,6 +48,9 @@ impl ConnectionOptions {
         let mut options = Self::default();
         if let Some(word) = std::env::var_os("UNISONO_TIMEOUT") {
             options.timeout = timeout_of(&word)?;
+        }
+        if let Some(word) = std::env::var_os("UNISONO_RECONNECT") {
+            options.reconnect = Some(reconnect_of(&word)?);
         }
         if let Some(word) = std::env::var_os("UNISONO_GATHER") {
             options.gathers_writes = answer_of(&word)?;
@@ -56,14 +65,38 @@ impl ConnectionOptions {
 
     /// The time-out as the file system counts time.
     pub(crate) fn timeout(&self) -> Duration {
-        let nanoseconds = self.timeout.as_nanos().min(u128::from(u64::MAX / 4));
-        Duration::from_ns(nanoseconds as u64)
+        of_world(self.timeout)
+    }
+
+    /// Time for which lost servers of an instance are waited for.
+    pub(crate) fn reconnect(&self, instance: &InstanceFile) -> Duration {
+        let of_instance = || std::time::Duration::from_secs(instance.reconnect_s.into());
+        of_world(self.reconnect.unwrap_or_else(of_instance))
     }
 }
 
+/// A time as the file system counts it.
+fn of_world(time: std::time::Duration) -> Duration {
+    Duration::from_ns(time.as_nanos().min(u128::from(u64::MAX / 4)) as u64)
+}
+
+fn seconds_of(word: &OsStr) -> Option<std::time::Duration> {
+    let seconds = word.to_str()?.parse::<f64>().ok()?;
+    std::time::Duration::try_from_secs_f64(seconds).ok()
+}
+
+fn reconnect_of(word: &OsStr) -> Result<std::time::Duration, UserError> {
+    seconds_of(word).ok_or_else(|| {
+        UserError::usage(
+            "cannot connect to an instance",
+            format!("UNISONO_RECONNECT is {word:?}, not a number of seconds"),
+            "set it to the number of seconds to wait for a lost server, such as 60, or to 0",
+        )
+    })
+}
+
 fn timeout_of(word: &OsStr) -> Result<std::time::Duration, UserError> {
-    let seconds = word.to_str().and_then(|word| word.parse::<f64>().ok());
-    let timeout = seconds.and_then(|s| std::time::Duration::try_from_secs_f64(s).ok());
+    let timeout = seconds_of(word);
     timeout.filter(|timeout| !timeout.is_zero()).ok_or_else(|| {
         UserError::usage(
             "cannot connect to an instance",
@@ -103,5 +136,8 @@ mod tests {
         for word in ["0", "-1", "soon", ""] {
             assert!(timeout_of(OsStr::new(word)).is_err(), "{word}");
         }
+        assert_eq!(reconnect_of(OsStr::new("0")).ok(), Some(std::time::Duration::ZERO));
+        let refused = reconnect_of(OsStr::new("soon")).expect_err("no time");
+        assert!(refused.to_string().contains("UNISONO_RECONNECT"), "{refused}");
     }
 }

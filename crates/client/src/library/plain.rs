@@ -1,6 +1,7 @@
 //! Plain reads and writes: consecutive bytes of a file to and from memories of the program, one
 //! memory after the other.
 
+use super::cached_record::CachedRecord;
 use super::connection::Shared;
 use super::user_memory::UserMemory;
 use filesystem::Fault;
@@ -48,6 +49,31 @@ pub(super) async fn write_plain(
 pub(super) fn alone(record: &FileRecord, direction: Direction, access: Access, sync: bool) -> Part {
     let (file, client, order) = (record.clone(), ClientId(0), DiskOrder::Sorted);
     Part { direction, file, access, client, order, sync }
+}
+
+/// Transfers a part of a file in a request to each server.
+pub(super) async fn move_alone(
+    shared: &Shared,
+    known: &CachedRecord,
+    (direction, part, sync): (Direction, OwnPart, bool),
+    memory: &RealMemory,
+) -> Result<(), Fault> {
+    let end = part.file_extent().map_or(0, |extent| extent.end);
+    let access = Access::Parts(vec![part]);
+    match direction {
+        Direction::Read => {
+            let record = known.holding(&shared.client, end).await?;
+            let part = alone(&record, direction, access, false);
+            shared.client.transfer_part(&part, memory).await
+        }
+        Direction::Write => {
+            let write = async |record: &FileRecord| {
+                let part = alone(record, direction, access.clone(), sync);
+                shared.client.transfer_part(&part, memory).await
+            };
+            known.write(&shared.client, end, sync || known.is_protected(), write).await
+        }
+    }
 }
 
 /// Transfers a range of a file, to or from the first bytes of the memories.

@@ -63,6 +63,7 @@ impl Connection {
                 data.extend_from_slice(&from[part.start as usize..part.end as usize]);
             });
             if matches!(added, Added::Gathered | Added::HalfFull) {
+                calls.known.unsynced().add(|| self.losses(&file));
                 calls.kept().wrote(range);
             }
             match added {

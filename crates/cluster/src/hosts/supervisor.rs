@@ -144,6 +144,7 @@ async fn begin<'a>(
         direct: order.options.direct.clone(),
         degraded: order.options.lost_data.is_degraded().then(|| lost_disks(&permissions)),
         memory_bytes: order.options.memory_bytes,
+        reconnect_s: 0,
         supervisor: own_name(),
         origin: Some(origin.map_err(|error| cannot_write("origin".as_ref(), &error))?),
     };

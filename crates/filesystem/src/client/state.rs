@@ -158,8 +158,8 @@ impl<W: World> Client<W> {
     }
 
     /// First message of a further connection of this client to a server, for reads and writes.
-    pub fn hello_again(&self) -> Message {
-        Message::HelloAgain { version: PROTOCOL_VERSION, key: self.0.key }
+    pub fn hello_again(&self, server: ServerId) -> Message {
+        Message::HelloAgain { version: PROTOCOL_VERSION, key: self.key_at(server) }
     }
 
     /// Number of servers.
@@ -245,6 +245,11 @@ impl<W: World> State<W> {
         &self.mailbox
     }
 
+    /// Files of which this client gathers writes.
+    pub(super) fn gatherings(&self) -> &Gatherings<W::Payload> {
+        &self.gatherings
+    }
+
     /// Sizes of the files that this client has open.
     pub(super) fn sizes(&self) -> &Sizes {
         &self.sizes
@@ -313,15 +318,7 @@ impl<W: World> State<W> {
         }
     }
 
-    fn peer_left(self: &Rc<Self>, peer: PeerId, cause: &str) {
-        let server = self.servers.number_of(peer);
-        self.forget(peer, cause);
-        if let Some(server) = server {
-            Client(Rc::clone(self)).lose_leases_of(server);
-        }
-    }
-
-    pub(super) fn forget(&self, peer: PeerId, cause: &str) {
+    pub(super) fn peer_left(self: &Rc<Self>, peer: PeerId, cause: &str) {
         if let Some(server) = self.servers.number_of(peer) {
             self.server_left(server, &Fault::ServerLeft { server, cause: cause.to_owned() });
         } else {
@@ -330,8 +327,15 @@ impl<W: World> State<W> {
         self.mailbox.peer_left(peer, cause);
     }
 
-    pub(super) fn server_left(&self, server: ServerId, fault: &Fault) {
+    pub(super) fn server_left(self: &Rc<Self>, server: ServerId, fault: &Fault) {
         self.servers.server_left(server, fault);
+        self.server_is_gone(server);
+    }
+
+    /// Ends what depends on the connection to a server, of which calls have failed.
+    pub(super) fn server_is_gone(self: &Rc<Self>, server: ServerId) {
         self.mailbox.wake();
+        self.await_return(server);
+        Client(Rc::clone(self)).lose_leases_of(server);
     }
 }

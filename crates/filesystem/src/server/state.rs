@@ -86,7 +86,7 @@ impl<W: World> Server<W> {
             Rc::clone(&write_failures),
             Rc::clone(&disks),
         );
-        Rc::new(Self {
+        let server = Rc::new(Self {
             cache,
             disks,
             others,
@@ -110,7 +110,25 @@ impl<W: World> Server<W> {
             leases: Leases::default(),
             readers: Readers::default(),
             stop: Stop::default(),
-        })
+        });
+        let weak = Rc::downgrade(&server);
+        server.mirrors.when_older(move |file| {
+            if let Some(server) = weak.upgrade() {
+                server.forget_clean(file);
+            }
+        });
+        server
+    }
+
+    /// Forgets what the disks had of a file, which is not what they have. Clients that keep pages
+    /// of it drop them.
+    fn forget_clean(self: &Rc<Self>, file: FileId) {
+        self.cache.forget_clean(file);
+        let server = Rc::clone(self);
+        self.changes.spawn(async move {
+            server.exclude_readers(file, None).await;
+            Ok(())
+        });
     }
 
     pub(crate) fn world(&self) -> &W {

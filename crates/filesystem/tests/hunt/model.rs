@@ -27,7 +27,7 @@ struct Byte {
     past: Vec<(u8, Instant)>,
     /// The latest write, once it is acknowledged and until it is synced.
     acknowledged: Option<Acknowledged>,
-    /// Instant of the last event that concerned it.
+    /// Instant of the last event that concerned it, or until which a write of it may go on.
     disturbed: Instant,
     /// True when it may be one value now and another later, because the disk lost a value that the
     /// cache has, or a client one that it had gathered.
@@ -104,7 +104,7 @@ impl Byte {
         for value in self.kept.clone() {
             add(&mut self.now, value);
         }
-        self.disturbed = now;
+        self.disturbed = self.disturbed.max(now);
         if let Some(acknowledged) = &mut self.acknowledged {
             acknowledged.endangered = true;
         }
@@ -159,10 +159,11 @@ impl Model {
         stripe.locate(offset / stripe.block_bytes).server.0
     }
 
-    pub(crate) fn begin_write(&mut self, file: usize, values: &Values, now: Instant) {
+    /// Begins a write that ends, or fails, until some instant at the latest.
+    pub(crate) fn begin_write(&mut self, file: usize, values: &Values, until: Instant) {
         for (offset, value) in values {
             let byte = &mut self.files[file].bytes[*offset as usize];
-            byte.disturbed = now;
+            byte.disturbed = until;
             byte.acknowledged = None;
             byte.gathered = None;
             add(&mut byte.now, *value);
@@ -226,7 +227,7 @@ impl Model {
     /// Notes that a write has failed or its client is gone: any part of it may have been made.
     pub(crate) fn disturb(&mut self, file: usize, now: Instant) {
         for byte in &mut self.files[file].bytes {
-            byte.disturbed = now;
+            byte.disturbed = byte.disturbed.max(now);
         }
     }
 

@@ -15,7 +15,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::Rc;
-use units::{ClientId, Duration, FileId, Instant};
+use units::{ClientId, Duration, FileId, Instant, ServerId};
 use wire::FileRecord;
 use world::payload::Bytes;
 use world::{Clock, Memory, Payloads};
@@ -30,6 +30,9 @@ pub(super) const TIMEOUT: Duration = JOIN_TIMEOUT;
 const OPERATION_MAX: Duration = Duration::from_ms(5_000);
 
 const _: () = assert!(OPERATION_MAX.as_ns() < SILENT_MAX.as_ns(), "waits must end by themselves");
+
+/// Time for which a client waits for a lost server, if it does.
+const PATIENCE: Duration = Duration::from_ms(1_000);
 
 /// Interval at which a member polls a condition.
 const LOOK: Duration = Duration::from_us(200);
@@ -193,8 +196,11 @@ pub(crate) struct Member {
     connection: Option<TestClient>,
     /// Small calls of the files that were opened on the connection.
     small: BTreeMap<FileId, Rc<SmallFile>>,
-    /// Number of connections so far, which also counts the times that files were opened.
+    /// Number of connections so far, which also counts the times that files were opened, and that
+    /// servers were lost for which the client waits.
     session: u64,
+    /// Number of losses of servers that the session knows of.
+    losses: u64,
     numbers: Numbers,
 }
 
@@ -202,8 +208,33 @@ impl Member {
     pub(crate) fn new(run: Rc<Run>, team: usize, client: u32, start: Start) -> Self {
         let numbers = Numbers::new(run.seed.wrapping_mul(1_000_003) + u64::from(client) + 17);
         let session = u64::from(client) << 32;
-        let (connection, small) = (None, BTreeMap::new());
-        Self { run, team, client, start, connection, small, session, numbers }
+        let (connection, small, losses) = (None, BTreeMap::new(), 0);
+        Self { run, team, client, start, connection, small, session, losses, numbers }
+    }
+
+    /// True if the client waits for lost servers.
+    fn is_patient(&self) -> bool {
+        (self.run.seed / 5 + self.team as u64).is_multiple_of(2)
+    }
+
+    /// Instant until which a write that begins now may take effect, after its requests.
+    fn write_ends(&self) -> Instant {
+        if self.is_patient() { self.now() + OPERATION_MAX } else { self.now() }
+    }
+
+    /// Number of losses of servers.
+    fn losses_of(&self, client: &TestClient) -> u64 {
+        client.losses((0..client.servers()).map(ServerId))
+    }
+
+    /// Begins a new session if a server was lost: what it had acknowledged may be lost.
+    fn notice_losses(&mut self) {
+        let losses = self.connection.as_ref().map_or(0, |client| self.losses_of(client));
+        if losses != self.losses {
+            self.run.count("wait for a lost server");
+            self.losses = losses;
+            self.session += 1;
+        }
     }
 
     pub(crate) async fn work(mut self, rounds: u64) {
@@ -212,7 +243,9 @@ impl Member {
             self.wait_for(number).await;
             let round = self.round(number);
             self.log(|| format!("begins {number}: {:?}", round.action));
-            if let Err(fault) = self.take_part(&round).await {
+            let taken = self.take_part(&round).await;
+            self.notice_losses();
+            if let Err(fault) = taken {
                 self.log(|| format!("fails: {fault}"));
                 let what = format!("{} in {:?}", self.client, round.action);
                 self.run.judge(&fault, &what);
@@ -260,6 +293,10 @@ impl Member {
             match self.start.connect().await {
                 Ok(connection) => {
                     connection.watch(TIMEOUT);
+                    if self.is_patient() {
+                        connection.await_lost_servers(PATIENCE, |_, _| {});
+                    }
+                    self.losses = 0;
                     self.connection = Some(connection);
                 }
                 Err(fault) => self.run.judge(&fault, "connecting"),
@@ -292,7 +329,13 @@ impl Member {
             team.failed = false;
             team.ended.keys().copied().collect()
         });
-        let action = self.some_action(number, members.len());
+        let action = match self.some_action(number, members.len()) {
+            // Meshes of members end with the first server that is lost.
+            Action::Together { name, file, access, .. } if self.is_patient() => {
+                Action::Alone { name, file, access }
+            }
+            other => other,
+        };
         let round = Rc::new(Round { number, members, action });
         self.team(|team| team.round = Some((number, Rc::clone(&round))));
         round
@@ -481,14 +524,14 @@ impl Member {
             let mut model = self.run.model.borrow_mut();
             let zeros = (bytes..model.length(file)).map(|offset| (offset, 0)).collect();
             model.files[file].was_cut = true;
-            model.begin_write(file, &zeros, begun);
+            model.begin_write(file, &zeros, self.write_ends());
             zeros
         };
         let cut = client.set_size(&mut record, bytes).await;
         if cut.is_ok() {
             self.run.count("cut");
         }
-        self.end_write((file, &zeros), begun, &cut, true);
+        self.end_patient_write((file, &zeros), begun, &cut, true);
         cut
     }
 
@@ -555,7 +598,7 @@ impl Member {
         let mut bytes = Numbers::new(write);
         let image: Vec<u8> = (0..length).map(|_| 1 + bytes.below(255) as u8).collect();
         let values = values_of(access, rank, &memory_of(access, ClientId(rank), &image));
-        self.run.model.borrow_mut().begin_write(file, &values, self.now());
+        self.run.model.borrow_mut().begin_write(file, &values, self.write_ends());
         (image, values)
     }
 
@@ -618,12 +661,29 @@ impl Member {
         }
     }
 
+    /// As [`end_write`](Self::end_write), for a client that may have waited for a lost server: what
+    /// that had acknowledged may be lost.
+    fn end_patient_write(
+        &self,
+        write: (usize, &Values),
+        begun: Instant,
+        outcome: &Result<(), Fault>,
+        sync: bool,
+    ) {
+        let losses = self.connection.as_ref().map_or(0, |client| self.losses_of(client));
+        match losses == self.losses {
+            true => self.end_write(write, begun, outcome, sync),
+            false => self.run.model.borrow_mut().disturb(write.0, self.now()),
+        }
+    }
+
     /// A few operations on one file, with this member's own bytes.
     async fn alone(&mut self, client: &TestClient, round: &Round) -> Result<(), Fault> {
         let Action::Alone { name, file, access } = &round.action else { return Ok(()) };
         let rank = round.members.iter().position(|member| *member == self.client).unwrap() as u32;
         let record = self.open_whole(client, name, *file).await?;
         for _ in 0..1 + self.numbers.below(4) {
+            self.notice_losses();
             let begun = self.now();
             match self.numbers.below(if self.run.shape.client_caches { 8 } else { 12 }) {
                 8.. => self.small_calls(client, *file, &record, (access, rank)).await?,
@@ -634,11 +694,14 @@ impl Member {
                     let sync = self.numbers.below(3) == 0;
                     let part = part(Direction::Write, &record, access, rank, sync);
                     let written = client.transfer_part(&part, &memory).await;
-                    self.end_write((*file, &values), begun, &written, sync);
+                    self.end_patient_write((*file, &values), begun, &written, sync);
                     written?;
                 }
                 4..=5 => {
                     client.flush(&record, true).await?;
+                    if self.losses_of(client) != self.losses {
+                        continue;
+                    }
                     let when = (begun, self.now());
                     self.log(|| format!("has synced {file} since {begun:?}"));
                     self.run.count("sync");
@@ -672,6 +735,7 @@ impl Member {
         let SmallFile(_, small) = &*small;
         let own: Vec<_> = access.chunks(ClientId(rank)).filter(|own| own.length > 0).collect();
         for _ in 0..4 + self.numbers.below(8) {
+            self.notice_losses();
             let begun = self.now();
             if own.is_empty() || self.numbers.below(3) == 0 {
                 let offset = self.numbers.below(record.bytes);
@@ -691,7 +755,7 @@ impl Member {
             let length = 1 + self.numbers.below((chunk.length - skipped).min(60));
             let bytes: Vec<u8> = (0..length).map(|_| 1 + self.numbers.below(255) as u8).collect();
             let values: Values = (offset..).zip(bytes.iter().copied()).collect();
-            self.run.model.borrow_mut().begin_write(file, &values, begun);
+            self.run.model.borrow_mut().begin_write(file, &values, self.write_ends());
             let payload: Bytes = bytes.clone().into();
             let gathered = small.write(offset, &payload).await;
             let written = match gathered {
@@ -707,7 +771,7 @@ impl Member {
                 }
                 Err(fault) => Err(fault),
             };
-            self.end_write((file, &values), begun, &written, false);
+            self.end_patient_write((file, &values), begun, &written, false);
             if self.run.is_troubled(self.now()) {
                 self.run.model.borrow_mut().lose_gathered(Some(self.session), self.now());
             }

@@ -52,14 +52,19 @@ impl<P> Default for Calls<P> {
 impl<P> Calls<P> {
     /// Registers a call before its request is sent. Fails when the server is known to be gone.
     pub(super) fn begin(&self, server: ServerId) -> Result<Call<'_, P>, Fault> {
-        if let Some(left) = self.why_left(server) {
-            return Err(left);
+        match self.why_left(server) {
+            Some(left) => Err(left),
+            None => Ok(self.begin_anyway(server)),
         }
+    }
+
+    /// Registers a call of a server that may be gone for all others.
+    pub(super) fn begin_anyway(&self, server: ServerId) -> Call<'_, P> {
         let id = RequestId(self.next.get());
         self.next.set(id.0 + 1);
         let call = Pending { server, answer: None, waiting: None };
         self.pending.borrow_mut().push(id, call);
-        Ok(Call { calls: self, id, is_answered: false })
+        Call { calls: self, id, is_answered: false }
     }
 
     /// Ends a call with its answer. The caller may have given it up.
@@ -117,6 +122,11 @@ impl<P> Calls<P> {
         for id in of_server {
             self.answered(id, Answer::Other(Box::new(Err(fault.clone()))));
         }
+    }
+
+    /// Notes that a server which had left is there again.
+    pub(super) fn server_returned(&self, server: ServerId) {
+        self.left.borrow_mut().remove(&server);
     }
 
     /// Tells if a server is known to have left.

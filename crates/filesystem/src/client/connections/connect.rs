@@ -34,6 +34,9 @@ impl<W: World> Client<W> {
             let cause = format!("there is no {server}; there are {}", servers.count());
             return Err(Fault::BadRequest { cause });
         }
+        if servers.returns().are_awaited() {
+            self.until_returned(server).await?;
+        }
         if let Some(known) = servers.connection(server) {
             return known;
         }
@@ -52,10 +55,10 @@ impl<W: World> Client<W> {
     }
 
     /// Exposes `memory` to servers: to all connected ones, or to whoever connects if this client
-    /// connects on demand.
+    /// connects on demand, or again.
     pub(crate) async fn expose_to_servers(&self, memory: &W::Memory) -> Result<RegionId, Fault> {
         let (world, servers) = (self.world(), self.0.servers());
-        if servers.connections().is_on_demand() {
+        if servers.connections().is_on_demand() || servers.returns().are_awaited() {
             return Ok(world.expose_to_all(memory).await);
         }
         let region = world.expose(memory, &servers.peers()).await;
@@ -105,7 +108,7 @@ async fn connect<W: World>(
 }
 
 impl<W: World> State<W> {
-    fn has_connected(&self, server: ServerId, connected: Result<(), NetworkError>) {
+    fn has_connected(self: &Rc<Self>, server: ServerId, connected: Result<(), NetworkError>) {
         if let Err(error) = connected {
             self.server_left(server, &server_left(server, &error));
         }

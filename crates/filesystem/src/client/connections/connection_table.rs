@@ -1,8 +1,9 @@
 //! The servers as one client knows them.
 //!
 //! Invariants:
-//! - This client makes at most one connection to each server, and only once.
-//! - The end of that connection is the end of the server for this client.
+//! - This client has at most one connection to each server.
+//! - The end of that connection is the end of the server for this client, unless the client
+//!   [connects again](super::returning).
 
 use crate::scale::Table;
 use crate::signal::Signal;
@@ -20,7 +21,7 @@ pub(super) struct ConnectionTable {
     connected: RefCell<Table<ServerId, PeerId>>,
     /// Numbers by connection, with connections that are being made.
     numbers: RefCell<Table<PeerId, ServerId>>,
-    /// ConnectionTable to which some task connects.
+    /// Servers to which some task connects.
     connecting: RefCell<BTreeSet<ServerId>>,
     /// True when the client connects on demand.
     is_on_demand: bool,
@@ -87,6 +88,23 @@ impl ConnectionTable {
     /// Notes that the greeting was sent on a connection.
     pub(super) fn greeted(&self, server: ServerId, peer: PeerId) {
         self.connected.borrow_mut().insert(server, peer);
+    }
+
+    /// Forgets the connections to a server, and returns them.
+    pub(super) fn lost(&self, server: ServerId) -> Vec<PeerId> {
+        self.connected.borrow_mut().remove(server);
+        let of_server = |(peer, number): (PeerId, &ServerId)| (*number == server).then_some(peer);
+        let ended: Vec<PeerId> = self.numbers.borrow().iter().filter_map(of_server).collect();
+        let mut numbers = self.numbers.borrow_mut();
+        for peer in &ended {
+            numbers.remove(*peer);
+        }
+        ended
+    }
+
+    /// Returns the address of a server.
+    pub(super) fn address(&self, server: ServerId) -> Option<&Address> {
+        self.addresses.get(server.0 as usize)
     }
 
     /// Ends the work that [`begin_connecting`](Self::begin_connecting) has begun.

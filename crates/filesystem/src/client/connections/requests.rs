@@ -1,12 +1,16 @@
 //! Requests of a client to its servers.
 
+use super::attempts::Attempts;
 use super::calls::Answer;
 use crate::client::faults::{not_sent, unexpected};
 use crate::client::state::Client;
 use crate::scale::{frequent_header, rare};
-use futures_util::future::join_all;
+use futures_util::future::{Either, join_all};
 use units::{Duration, PeerId, ServerId};
-use wire::{Fault, Frequent, Message, PreparedRequest, Reply, Request, RequestId, ServerRequest};
+use wire::{
+    Fault, Frequent, Message, Persistence, PreparedRequest, Reply, Request, RequestId,
+    ServerRequest,
+};
 use world::{Header, World};
 
 /// Result of a frequent request.
@@ -35,7 +39,7 @@ impl<W: World> Client<W> {
         server: ServerId,
         request: &PreparedRequest,
     ) -> Result<Reply, Fault> {
-        let answered = self.call_with(server, |id| request.encode(id)).await;
+        let answered = self.call_prepared_with_data(server, request, None).await;
         answered.map(|(reply, _)| reply)
     }
 
@@ -47,7 +51,10 @@ impl<W: World> Client<W> {
         request: &PreparedRequest,
         body: Option<W::Payload>,
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
-        self.call_with_body(server, |id| request.encode(id), body).await
+        match self.0.servers().returns().are_awaited() {
+            true => rare(self.call_persistently(server, request, body)).await,
+            false => self.call_with_body(server, |id| request.encode(id), body).await,
+        }
     }
 
     /// Sends a server a request and waits for the reply and its data.
@@ -57,7 +64,15 @@ impl<W: World> Client<W> {
         request: impl Into<Request>,
     ) -> impl Future<Output = Result<(Reply, Option<W::Payload>), Fault>> {
         let request = request.into();
-        self.call_with(server, |id| wire::encode(&Message::Request { id, request }))
+        match self.0.servers().returns().are_awaited() {
+            true => Either::Left(rare(async move {
+                let request = PreparedRequest::new(request);
+                self.call_persistently(server, &request, None).await
+            })),
+            false => Either::Right(
+                self.call_with(server, |id| wire::encode(&Message::Request { id, request })),
+            ),
+        }
     }
 
     /// Sends a server a request with data and waits for the reply and its data.
@@ -68,8 +83,36 @@ impl<W: World> Client<W> {
         body: Option<W::Payload>,
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
         let request = request.into();
+        if self.0.servers().returns().are_awaited() {
+            let request = PreparedRequest::new(request);
+            return rare(self.call_persistently(server, &request, body)).await;
+        }
         let header = |id| wire::encode(&Message::Request { id, request });
         self.call_with_body(server, header, body).await
+    }
+
+    /// Sends a request, when its server is there, and again if it is lost meanwhile, as far as the
+    /// request allows.
+    async fn call_persistently(
+        &self,
+        server: ServerId,
+        request: &PreparedRequest,
+        body: Option<W::Payload>,
+    ) -> Result<(Reply, Option<W::Payload>), Fault> {
+        if request.persistence() == Persistence::Fails {
+            return self.call_with_body(server, |id| request.encode(id), body).await;
+        }
+        let mut attempts = Attempts::of(self, server);
+        loop {
+            attempts.begin().await?;
+            let header = |id| request.encode(id);
+            let answered = self.call_with_body(server, header, body.clone()).await;
+            let repeats = request.persistence() == Persistence::Repeats;
+            match &answered {
+                Err(fault) if repeats && attempts.may_repeat(fault).await => {}
+                _ => return answered,
+            }
+        }
     }
 
     async fn call_with(
@@ -103,7 +146,34 @@ impl<W: World> Client<W> {
         &self,
         cost: Duration,
         server: ServerId,
-        request: impl FnOnce(RequestId) -> Frequent,
+        request: impl Fn(RequestId) -> Frequent,
+        body: Option<W::Payload>,
+    ) -> Result<Outcome, Fault> {
+        match self.0.servers().returns().are_awaited() {
+            true => {
+                let persistent = async {
+                    let mut attempts = Attempts::of(self, server);
+                    loop {
+                        attempts.begin().await?;
+                        let done = self.call_once(cost, server, &request, body.clone()).await;
+                        match &done {
+                            Err(fault) if attempts.may_repeat(fault).await => {}
+                            _ => return done,
+                        }
+                    }
+                };
+                rare(persistent).await
+            }
+            false => self.call_once(cost, server, request, body).await,
+        }
+    }
+
+    /// [`Client::call_often`], which fails when the server is lost.
+    async fn call_once(
+        &self,
+        cost: Duration,
+        server: ServerId,
+        request: impl Fn(RequestId) -> Frequent,
         body: Option<W::Payload>,
     ) -> Result<Outcome, Fault> {
         let call = self.0.servers().begin_call(server)?;

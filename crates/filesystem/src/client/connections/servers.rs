@@ -1,9 +1,11 @@
 //! Connections of one client to its servers, and the calls on them.
 //!
-//! Invariant: after a server has left, every call to it fails, and no connection to it is made.
+//! Invariant: after a server has left, every call to it fails until it is there again
+//! ([`returning`](super::returning)).
 
 use super::calls::{Answer, Call, Calls};
 use super::connection_table::ConnectionTable;
+use super::returns::Returns;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use units::{PeerId, ServerId};
@@ -14,12 +16,14 @@ use world::Address;
 pub(crate) struct Servers<P> {
     connections: ConnectionTable,
     calls: Calls<P>,
+    returns: Returns,
 }
 
 impl<P> Servers<P> {
     /// Makes the table of servers at some addresses, with the connections that exist.
     pub(crate) fn new(addresses: Rc<[Address]>, peers: &[Option<PeerId>]) -> Self {
-        Self { connections: ConnectionTable::new(addresses, peers), calls: Calls::default() }
+        let connections = ConnectionTable::new(addresses, peers);
+        Self { connections, calls: Calls::default(), returns: Returns::default() }
     }
 
     /// Number of servers, connected or not.
@@ -57,6 +61,21 @@ impl<P> Servers<P> {
     /// Registers a call before its request is sent. Fails when the server is known to be gone.
     pub(super) fn begin_call(&self, server: ServerId) -> Result<Call<'_, P>, Fault> {
         self.calls.begin(server)
+    }
+
+    /// Registers a call of a server that has left, and to which this client is connecting.
+    pub(super) fn begin_call_anyway(&self, server: ServerId) -> Call<'_, P> {
+        self.calls.begin_anyway(server)
+    }
+
+    /// Servers that come back.
+    pub(crate) fn returns(&self) -> &Returns {
+        &self.returns
+    }
+
+    /// Notes that a server which had left is there again.
+    pub(super) fn server_returned(&self, server: ServerId) {
+        self.calls.server_returned(server);
     }
 
     /// Ends a call with its answer. The caller may have given it up.

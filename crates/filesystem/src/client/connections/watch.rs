@@ -131,12 +131,11 @@ impl<W: World> State<W> {
         match self.servers().number_of(peer) {
             Some(server) => {
                 self.servers().server_stalled(server, silence.as_ms());
-                self.mailbox().wake();
-                Client(Rc::clone(self)).lose_leases_of(server);
+                self.server_is_gone(server);
             }
             None => {
                 let seconds = silence.as_ms() as f64 / 1000.0;
-                self.forget(peer, &format!("it has not answered for {seconds} s"));
+                self.peer_left(peer, &format!("it has not answered for {seconds} s"));
             }
         }
     }

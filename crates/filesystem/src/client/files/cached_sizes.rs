@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use units::FileId;
-use wire::FileSize;
+use units::{FileId, ServerId};
+use wire::{FileRecord, FileSize};
 
 /// Cached sizes of the open files of one client.
 #[derive(Default)]
@@ -12,8 +12,9 @@ pub(crate) struct Sizes(RefCell<BTreeMap<FileId, CachedRecord>>);
 struct CachedRecord {
     /// Number of opens without a close.
     opened: u32,
-    /// True when the servers of the file list this client among those that have it open.
-    is_at_servers: bool,
+    /// Record with which the servers of the file were asked to list this client among those that
+    /// have it open.
+    at_servers: Option<Box<FileRecord>>,
     /// Size in the latest answer that this client got.
     size: FileSize,
     /// Lower bound of the size that the catalogue has recorded.
@@ -27,18 +28,20 @@ struct CachedRecord {
 
 impl Sizes {
     /// Counts an open of a file of which the catalogue has recorded at least this size.
-    fn opened(&self, file: FileId, recorded: FileSize, at_servers: bool) {
+    fn opened(&self, file: FileId, recorded: FileSize, at_servers: Option<&FileRecord>) {
         let mut all = self.0.borrow_mut();
         let known = all.entry(file).or_insert_with(|| CachedRecord {
             opened: 0,
-            is_at_servers: false,
+            at_servers: None,
             size: recorded,
             recorded,
             times_set: 0,
             times_kept: 0,
         });
         known.opened += 1;
-        known.is_at_servers |= at_servers;
+        if known.at_servers.is_none() {
+            known.at_servers = at_servers.map(|record| Box::new(record.clone()));
+        }
         known.size = known.size.max(recorded);
         known.recorded = known.recorded.max(recorded);
     }
@@ -46,7 +49,22 @@ impl Sizes {
     /// Counts an open of a file that another client has open, without any server listing this
     /// client.
     pub(crate) fn opened_beside(&self, file: FileId, recorded: FileSize) {
-        self.opened(file, recorded, false);
+        self.opened(file, recorded, None);
+    }
+
+    /// Returns records of the files that a server lists as open by this client, with the sizes that
+    /// are known.
+    pub(crate) fn open_at(&self, server: ServerId) -> Vec<FileRecord> {
+        let all = self.0.borrow();
+        let at_servers = all.values().filter_map(|known| {
+            let record = known.at_servers.as_deref()?;
+            record.servers().any(|one| one == server).then(|| {
+                let mut record = record.clone();
+                record.learn(known.size);
+                record
+            })
+        });
+        at_servers.collect()
     }
 
     /// Counts a close. On the last close, if servers list this client, returns the lower bound of
@@ -59,7 +77,7 @@ impl Sizes {
             return None;
         }
         let known = all.remove(&file)?;
-        known.is_at_servers.then_some(known.recorded)
+        known.at_servers.map(|_| known.recorded)
     }
 
     /// Returns the files whose size the catalogue may not have recorded.
@@ -122,9 +140,9 @@ pub(crate) struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    pub(crate) fn begin(sizes: &'a Sizes, file: FileId, recorded: FileSize) -> Self {
-        sizes.opened(file, recorded, true);
-        Self { sizes, file }
+    pub(crate) fn begin(sizes: &'a Sizes, record: &FileRecord, recorded: FileSize) -> Self {
+        sizes.opened(record.file, recorded, Some(record));
+        Self { sizes, file: record.file }
     }
 
     /// Keeps the file open.

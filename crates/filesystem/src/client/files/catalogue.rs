@@ -385,7 +385,7 @@ impl<W: World> Client<W> {
         recorded: FileSize,
     ) -> Result<FileRecord, Fault> {
         let open = FileRequest::Open(record.clone());
-        let opening = Opening::begin(self.0.sizes(), record.file, recorded);
+        let opening = Opening::begin(self.0.sizes(), &record, recorded);
         let opened = self.ask_servers_for_size(&record, open).await;
         if opened.is_ok() {
             opening.succeeded();

@@ -214,7 +214,8 @@ impl<W: World> Client<W> {
     }
 
     /// Sends all servers of a file a request that they answer with its size. Repeats it until all
-    /// of them know the greatest answer: another client may be in the middle of a change.
+    /// of them know the greatest answer: another client may be in the middle of a change, or a
+    /// server was lost that had learnt it.
     pub(crate) async fn ask_servers_for_size(
         &self,
         file: &FileRecord,
@@ -222,14 +223,20 @@ impl<W: World> Client<W> {
     ) -> Result<FileSize, Fault> {
         let mut servers: Vec<ServerId> = file.servers().collect();
         let mut size = FileSize::default();
+        let mut losses = self.losses(file.servers());
         while !servers.is_empty() {
             let known = self.ask_for_sizes(servers.iter().copied(), &request).await?;
             size = known.iter().copied().fold(size, FileSize::max);
             let all = servers.into_iter().zip(known);
             servers = all.filter(|(_, known)| *known < size).map(|(server, _)| server).collect();
             request = FileRequest::Resize { file: file.file, size };
+            // From now on a server that is lost learns it when it is there again.
+            self.0.sizes().learn(file.file, size);
+            let now = self.losses(file.servers());
+            if std::mem::replace(&mut losses, now) != now {
+                servers = file.servers().collect();
+            }
         }
-        self.0.sizes().learn(file.file, size);
         Ok(size)
     }
 

@@ -70,6 +70,7 @@ impl<W: World> Client<W> {
         ends: bool,
     ) {
         let store = &gathering.store;
+        let losses = self.losses(store.record().servers());
         if ends {
             store.permit(false);
         }
@@ -81,13 +82,19 @@ impl<W: World> Client<W> {
             if !ends {
                 outcome = outcome.and(self.send_all(store, true).await);
             }
+        }
+        let is_over = ends || is_lost;
+        // From now on servers that come back are not asked for leases again.
+        gathering.is_leased.set(!is_over);
+        // One that was lost, and had its lease back, has given another.
+        if is_lost || is_over && self.losses(store.record().servers()) != losses {
             self.return_leases(file, store.record().servers()).await;
         }
         store.flushed(outcome);
         if is_lost {
             self.gatherings().failed(file, store);
         }
-        if ends || is_lost {
+        if is_over {
             self.gatherings().end(file, gathering);
         }
     }

@@ -5,7 +5,7 @@ use crate::signal::Signal;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use units::FileId;
+use units::{FileId, ServerId};
 
 /// Maximum number of files of which a client gathers writes at a time.
 const FILES_MAX: usize = 64;
@@ -73,6 +73,16 @@ impl<P> Gatherings<P> {
     /// Notes that writes of a file are lost.
     pub(super) fn failed(&self, file: FileId, store: &Rc<dyn GatheredStore<P>>) {
         self.failed.borrow_mut().insert(file, Rc::clone(store));
+    }
+
+    /// Files of a server of which this client has leases.
+    pub(in crate::client) fn leased_at(&self, server: ServerId) -> Vec<FileId> {
+        let files = self.files.borrow();
+        let is_leased = |gathering: &Gathering<P>| {
+            let is_there = || gathering.store.record().servers().any(|one| one == server);
+            gathering.is_leased.get() && is_there()
+        };
+        files.iter().filter(|(_, one)| is_leased(one)).map(|(file, _)| *file).collect()
     }
 
     pub(super) fn all(&self) -> Vec<FileId> {

@@ -16,8 +16,9 @@ use crate::client::state::Client;
 use crate::collective::disk_directed::carried::{bytes_of, carried_runs};
 use crate::collective::{all_to_the_end, call_to_the_end};
 use policy::{Access, Direction, OwnPart};
-use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::once;
 use std::rc::Rc;
 use tracing::debug;
 use units::{ClientId, Duration, RegionId, Run, ServerId};
@@ -43,6 +44,11 @@ pub struct Group<W: World> {
     next_gather: Cell<u64>,
     /// Number of the next lock of this member.
     pub(crate) next_lock: Cell<u64>,
+    /// Number of times that each server had been lost when the group was formed. A server that was
+    /// lost since then knows nothing of the group.
+    losses: Vec<u64>,
+    /// Servers of which other members have told that they were lost.
+    lost: RefCell<BTreeSet<ServerId>>,
     /// True after this member has left the group.
     pub(crate) has_left: Rc<Cell<bool>>,
 }
@@ -85,9 +91,15 @@ impl<W: World> Group<W> {
         (rank, size): (ClientId, u32),
         timeout: Duration,
     ) -> Result<Self, Fault> {
-        let members = vec![(rank, client.key())];
-        let register = GroupRequest::Register(Box::new(RegisterRequest { group, size, members }));
-        client.call_servers((0..client.servers()).map(ServerId), register).await?;
+        // A server that is lost from now on may know nothing of it.
+        let losses = (0..client.servers()).map(|server| client.losses(once(ServerId(server))));
+        let losses = losses.collect();
+        let registered = (0..client.servers()).map(ServerId).map(|server| {
+            let members = vec![(rank, client.key_at(server))];
+            let register = RegisterRequest { group, size, members };
+            client.call(server, GroupRequest::Register(Box::new(register)))
+        });
+        futures_util::future::try_join_all(registered).await?;
         Ok(Self {
             client,
             group,
@@ -97,6 +109,8 @@ impl<W: World> Group<W> {
             next_call: Cell::new(0),
             next_gather: Cell::new(0),
             next_lock: Cell::new(0),
+            losses,
+            lost: RefCell::default(),
             has_left: Rc::default(),
         })
     }
@@ -144,6 +158,23 @@ impl<W: World> Group<W> {
         let (rank, size) = (self.rank, self.size);
         let request = AllGatherRequest { name, group, rank, size, timeout_ms, bytes };
         self.client.gather(request).await
+    }
+
+    /// True if a server of a file was lost since the group was formed. Collective calls on the file
+    /// fail then at all members.
+    pub fn has_lost_server_of(&self, file: &FileRecord) -> bool {
+        let is_lost = |server: ServerId| {
+            let losses = self.losses.get(server.0 as usize).copied().unwrap_or(0);
+            self.lost.borrow().contains(&server) || self.client.losses(once(server)) != losses
+        };
+        file.servers().any(is_lost)
+    }
+
+    /// Notes the server that was lost for another member, if that is the fault of a call.
+    fn note_lost(&self, fault: &Fault) {
+        if let Fault::ServerLeft { server, .. } | Fault::ServerStalled { server, .. } = fault {
+            self.lost.borrow_mut().insert(*server);
+        }
     }
 
     /// Takes the number of a collective call. Members must take numbers in the same order; the
@@ -218,6 +249,7 @@ impl<W: World> Group<W> {
                 debug!(file = file.name, number, rank, bytes, seconds, "a collective call is done")
             }
             Err(fault) => {
+                self.note_lost(fault);
                 debug!(file = file.name, number, rank, seconds, %fault, "a collective call failed")
             }
         }

@@ -19,12 +19,16 @@ impl<W: World> BlockDisks<W> {
         Self { world, disks, occupancy }
     }
 
-    /// Reads the missing bytes of a block from its disk, unless a task works on the block.
+    /// Reads the missing bytes of a block from its disk, unless a task works on the block. They may
+    /// be unknown again when it returns.
     pub(super) async fn load(&self, user: &User<W>) -> Result<(), Fault> {
         let Some(_busy) = user.begin_work() else { return Ok(()) };
         let (disk, offset, length) = (user.disk(), user.disk_offset(), user.length());
+        let forgotten = user.forgotten();
         let payload = self.disks.read(user.file(), disk, offset, length).await?;
-        user.fill(&self.world, payload);
+        if user.forgotten() == forgotten {
+            user.fill(&self.world, payload);
+        }
         self.occupancy.notify_room();
         Ok(())
     }

@@ -157,6 +157,12 @@ impl<W: World> BlockTable<W> {
         of_file.find(|entry| entry.is_unsettled()).map(Entry::user)
     }
 
+    /// Has the blocks of a file forget what their disks had.
+    pub(super) fn forget_clean(&self, file: FileId) {
+        let entries = self.entries.borrow();
+        entries.range(all_of(file)).for_each(|(_, entry)| entry.forget_clean());
+    }
+
     /// Returns the dirty blocks of a file, ascending for each disk.
     pub(super) fn dirty_of(&self, file: FileId) -> BTreeMap<DiskId, Vec<BlockKey>> {
         let mut of_disks = BTreeMap::<DiskId, Vec<BlockKey>>::new();

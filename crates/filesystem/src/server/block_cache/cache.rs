@@ -186,6 +186,11 @@ impl<W: World> BlockCache<W> {
         }
     }
 
+    /// Forgets what the disks had of a file, which is not what they have.
+    pub(crate) fn forget_clean(&self, file: FileId) {
+        self.table.forget_clean(file);
+    }
+
     /// Waits for room for a block. The block stays while the returned user lives, unless a
     /// collective writes it or its file is removed. Data for the block needs no other memory.
     pub(crate) async fn reserve(&self, file: &Rc<OpenFile>, block: u64) -> Result<User<W>, Fault> {

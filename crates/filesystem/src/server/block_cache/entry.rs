@@ -36,6 +36,8 @@ pub(crate) struct Entry<W: World> {
     leaving_end: Cell<u64>,
     /// Place in the list of dirty blocks, while it is dirty.
     dirty_place: Cell<Option<(DiskId, u64)>>,
+    /// Number of times that it has forgotten what the disk had.
+    forgotten: Cell<u64>,
     uses: UseCounts,
     state: RefCell<State<W>>,
 }
@@ -126,6 +128,7 @@ impl<W: World> Entry<W> {
             leaving_end: Cell::new(0),
             occupancy,
             dirty_place: Cell::default(),
+            forgotten: Cell::new(0),
             uses: UseCounts::default(),
             state: RefCell::new(state),
         }
@@ -413,8 +416,21 @@ impl<W: World> Entry<W> {
 
     /// Gives up the bytes that the disk lacks.
     pub(crate) fn forget_dirty(&self) {
-        self.state.borrow_mut().settle();
+        self.state.borrow_mut().dirty.clear();
+        self.forget_clean();
         self.list();
+    }
+
+    /// Forgets the bytes that the disk has, or had: they are read from it again.
+    pub(crate) fn forget_clean(&self) {
+        self.forgotten.update(|count| count + 1);
+        self.state.borrow_mut().clean.clear();
+    }
+
+    /// Number of times that it has forgotten what the disk had. What was read before is not what
+    /// the disk has.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten.get()
     }
 }
 
@@ -436,9 +452,11 @@ impl<W: World> Unwritten<'_, W> {
         self.parts.pop_front();
     }
 
-    /// Gives all parts up after a disk failure, which is reported elsewhere.
+    /// Gives all parts up after a failure, which is reported elsewhere. What is read from now on is
+    /// what the disk has: never a value once, and an older one later.
     pub(crate) fn lose(mut self) {
         self.parts.clear();
+        self.entry.forget_clean();
     }
 }
 

@@ -29,8 +29,15 @@ struct Failure {
 }
 
 impl WriteFailures {
-    /// Records a failure of a file.
+    /// Records a failure of a file. That of another server means that what clients have written is
+    /// lost; they must not take it for one of their own requests.
     pub(crate) fn record(&self, file: FileId, fault: Fault) {
+        let fault = match fault {
+            Fault::ServerLeft { .. } | Fault::ServerStalled { .. } => {
+                Fault::WritesLost { cause: fault.to_string() }
+            }
+            other => other,
+        };
         self.recorded.update(|count| count + 1);
         self.of_files
             .borrow_mut()

@@ -39,6 +39,9 @@ pub(crate) const FIRST: DiskId = DiskId(0);
 /// Server that keeps the catalogue.
 pub(crate) const CATALOGUE: ServerId = ServerId(0);
 
+/// Hears of files whose bytes may be older now.
+type ToldOlder = Box<dyn Fn(FileId)>;
+
 /// Mirrored files with a part at this server.
 pub(crate) struct Mirrors<W: World> {
     pub(super) world: W,
@@ -63,6 +66,8 @@ pub(crate) struct Mirrors<W: World> {
     pub(super) fell_behind: Rc<Signal>,
     /// True while the catalogue must be told that no copy is behind, once none is.
     pub(super) must_clear: Cell<bool>,
+    /// Told of files whose bytes may be older now than those that were read before.
+    when_older: RefCell<Option<ToldOlder>>,
     /// Work that goes on when its request is given up.
     work: Scope<W, Infallible>,
 }
@@ -102,6 +107,7 @@ impl<W: World> Mirrors<W> {
             arrived: Signal::default(),
             fell_behind,
             must_clear,
+            when_older: RefCell::default(),
             work: Scope::new(world.clone()),
             world,
         }
@@ -293,6 +299,7 @@ impl<W: World> Mirrors<W> {
                 // It may have lost changes of any client, and is all that there is.
                 self.failures.record(file.file, fault.clone());
                 file.fill_anew();
+                self.tell_older(file);
                 return Err(fault);
             }
             if let Some(fault) = self.notice_ended_connection(file) {
@@ -380,6 +387,18 @@ impl<W: World> Mirrors<W> {
         }
     }
 
+    /// Has `tell` told of each file whose bytes may be older now than those that were read before,
+    /// because its copy was all that there was, and may have lost changes.
+    pub(crate) fn when_older(&self, tell: impl Fn(FileId) + 'static) {
+        *self.when_older.borrow_mut() = Some(Box::new(tell));
+    }
+
+    fn tell_older(&self, file: &MirroredFile) {
+        if let Some(tell) = &*self.when_older.borrow() {
+            tell(file.file);
+        }
+    }
+
     /// Notes which copies may have lost changes that were not stored there, because a connection to
     /// their server has ended.
     pub(crate) fn notice_ended_connections(&self) {
@@ -399,8 +418,9 @@ impl<W: World> Mirrors<W> {
         if !file.notice_ended_source(ended) {
             return None;
         }
-        let cause = "it may have lost the only copy of what was written".to_owned();
-        let fault = Fault::ServerLeft { server: file.copy_at, cause };
+        self.tell_older(file);
+        let cause = format!("{} was lost, with the only copy", file.copy_at);
+        let fault = Fault::WritesLost { cause };
         self.failures.record(file.file, fault.clone());
         Some(fault)
     }
