@@ -81,9 +81,11 @@ fn of_file(request: &FileRequest) -> Persistence {
         | FileRequest::Buffers { .. }
         | FileRequest::Drop { .. }
         | FileRequest::Lease { .. }
-        | FileRequest::WriteGathered(_)
         | FileRequest::Protect(_) => Persistence::Repeats,
-        FileRequest::Scrub(_) | FileRequest::DropCopy { .. } => Persistence::Fails,
+        // Its lease is lost with the server.
+        FileRequest::WriteGathered(_) | FileRequest::Scrub(_) | FileRequest::DropCopy { .. } => {
+            Persistence::Fails
+        }
     }
 }
 

@@ -12,6 +12,8 @@ pub(super) struct BlockingSlots {
     servers: Vec<Server>,
     /// Number of connections made.
     made: AtomicU32,
+    /// Number of times that any server was lost.
+    losses: AtomicU64,
 }
 
 struct Server {
@@ -49,7 +51,11 @@ impl BlockingSlots {
                 (AtomicBool::new(false), AtomicU64::new(0), Mutex::default());
             Server { address, has_left, losses, slot }
         };
-        Self { servers: addresses.map(server).collect(), made: AtomicU32::new(0) }
+        Self {
+            servers: addresses.map(server).collect(),
+            made: AtomicU32::new(0),
+            losses: AtomicU64::new(0),
+        }
     }
 
     /// Locks the slot of a server, unless another thread uses it, which is not waited for. Returns
@@ -79,16 +85,21 @@ impl BlockingSlots {
         let Some(server) = self.servers.get(server.0 as usize) else { return };
         if change == ServerChange::Lost {
             server.losses.fetch_add(1, Ordering::AcqRel);
+            self.losses.fetch_add(1, Ordering::AcqRel);
         }
         server.has_left.store(change == ServerChange::Lost, Ordering::Release);
     }
 
     /// Number of times that any of these servers was lost and waited for.
     pub(super) fn losses(&self, servers: impl Iterator<Item = ServerId>) -> u64 {
-        let losses = |server: ServerId| {
-            Some(self.servers.get(server.0 as usize)?.losses.load(Ordering::Acquire))
+        if self.losses.load(Ordering::Acquire) == 0 {
+            return 0;
+        }
+        let losses_of = |server: ServerId| {
+            let server = self.servers.get(server.0 as usize)?;
+            Some(server.losses.load(Ordering::Acquire))
         };
-        servers.filter_map(losses).sum()
+        servers.filter_map(losses_of).sum()
     }
 
     /// Notes that a server has left, or does not answer. No call to it succeeds any more.

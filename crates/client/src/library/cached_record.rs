@@ -59,7 +59,8 @@ impl CachedRecord {
         let flushed = client.flush(&record, sync).await;
         let is_stored = flushed.is_ok() && (sync || is_protected(&record));
         flushing.end(is_stored, client.losses(record.servers()));
-        flushed.and_then(|()| self.check(client))
+        let checked = self.check(client);
+        flushed.and(checked)
     }
 
     /// Carries out a write, and once more if a server is lost meanwhile: it may have lost what it

@@ -245,11 +245,6 @@ impl<W: World> State<W> {
         &self.mailbox
     }
 
-    /// Files of which this client gathers writes.
-    pub(super) fn gatherings(&self) -> &Gatherings<W::Payload> {
-        &self.gatherings
-    }
-
     /// Sizes of the files that this client has open.
     pub(super) fn sizes(&self) -> &Sizes {
         &self.sizes

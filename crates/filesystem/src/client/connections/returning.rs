@@ -2,8 +2,8 @@
 //!
 //! A server that ends, or whose connection breaks, may be started again at its address, with its
 //! data or with empty directories in the places of lost ones. A client that waits for it connects
-//! again, opens the files there that it has open, asks for the leases of gathered writes, and sends
-//! once more what may be sent twice ([`wire::Persistence`]).
+//! again, opens the files there that it has open, and sends once more what may be sent twice
+//! ([`wire::Persistence`]).
 //!
 //! Invariants:
 //! - Until the files are open again no other call reaches the new server.
@@ -55,6 +55,9 @@ impl<W: World> Client<W> {
     /// Number of times that any of these servers was lost.
     pub fn losses(&self, servers: impl Iterator<Item = ServerId>) -> u64 {
         let losses = self.0.servers().returns().losses.borrow();
+        if losses.is_empty() {
+            return 0;
+        }
         servers.map(|server| losses.get(&server).copied().unwrap_or(0)).sum()
     }
 
@@ -112,10 +115,7 @@ impl<W: World> State<W> {
         let client = Client(Rc::clone(self));
         let records = self.sizes().open_at(server).into_iter();
         let opens = records.map(|record| FileRequest::Open(record).into());
-        client.call_early(server, peer, opens).await?;
-        let (clock, leased) = (self.world().clock(), self.gatherings().leased_at(server));
-        let lease = |file| FileRequest::Lease { file, clock, since: 0 }.into();
-        client.call_early(server, peer, leased.into_iter().map(lease)).await
+        client.call_early(server, peer, opens).await
     }
 }
 

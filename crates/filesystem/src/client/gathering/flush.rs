@@ -70,7 +70,6 @@ impl<W: World> Client<W> {
         ends: bool,
     ) {
         let store = &gathering.store;
-        let losses = self.losses(store.record().servers());
         if ends {
             store.permit(false);
         }
@@ -82,20 +81,23 @@ impl<W: World> Client<W> {
             if !ends {
                 outcome = outcome.and(self.send_all(store, true).await);
             }
-        }
-        let is_over = ends || is_lost;
-        // From now on servers that come back are not asked for leases again.
-        gathering.is_leased.set(!is_over);
-        // One that was lost, and had its lease back, has given another.
-        if is_lost || is_over && self.losses(store.record().servers()) != losses {
             self.return_leases(file, store.record().servers()).await;
         }
-        store.flushed(outcome);
+        store.flushed(outcome.map_err(|fault| self.of_gathered(fault, gathering)));
         if is_lost {
             self.gatherings().failed(file, store);
         }
-        if is_over {
+        if ends || is_lost {
             self.gatherings().end(file, gathering);
+        }
+    }
+
+    /// Fault of gathered writes. A server that was lost since they could be gathered has no lease
+    /// for them when it is there again, and other clients may have written meanwhile.
+    fn of_gathered(&self, fault: Fault, gathering: &Gathering<W::Payload>) -> Fault {
+        match self.losses(gathering.store.record().servers()) == gathering.losses {
+            true => fault,
+            false => Fault::WritesLost { cause: fault.to_string() },
         }
     }
 
@@ -156,7 +158,14 @@ impl<W: World> Client<W> {
         let mut pause = PAUSE_MIN;
         loop {
             let called = self.call_prepared_with_data(*server, request, data.clone());
-            match called.await?.0 {
+            let replied = match called.await {
+                // A lost server had nothing of it, and its lease is lost too.
+                Err(Fault::ServerLeft { .. }) if data.is_none() && self.awaits_lost_servers() => {
+                    return Ok(());
+                }
+                replied => replied?.0,
+            };
+            match replied {
                 Reply::Done => return Ok(()),
                 Reply::NoRoom => {
                     self.world().sleep(pause).await;

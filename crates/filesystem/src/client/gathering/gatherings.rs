@@ -5,7 +5,7 @@ use crate::signal::Signal;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use units::{FileId, ServerId};
+use units::FileId;
 
 /// Maximum number of files of which a client gathers writes at a time.
 const FILES_MAX: usize = 64;
@@ -28,12 +28,14 @@ pub(super) struct Gathering<P> {
     pub(super) is_recalled: Cell<bool>,
     /// True while a flush is under way.
     pub(super) is_flushing: Cell<bool>,
+    /// Number of times that servers of the file had been lost when it began.
+    pub(super) losses: u64,
 }
 
 impl<P> Gathering<P> {
-    pub(super) fn new(store: Rc<dyn GatheredStore<P>>) -> Rc<Self> {
+    pub(super) fn new(store: Rc<dyn GatheredStore<P>>, losses: u64) -> Rc<Self> {
         let (is_leased, is_recalled) = (Cell::new(false), Cell::new(false));
-        Rc::new(Self { store, is_leased, is_recalled, is_flushing: Cell::new(false) })
+        Rc::new(Self { store, is_leased, is_recalled, is_flushing: Cell::new(false), losses })
     }
 }
 
@@ -73,16 +75,6 @@ impl<P> Gatherings<P> {
     /// Notes that writes of a file are lost.
     pub(super) fn failed(&self, file: FileId, store: &Rc<dyn GatheredStore<P>>) {
         self.failed.borrow_mut().insert(file, Rc::clone(store));
-    }
-
-    /// Files of a server of which this client has leases.
-    pub(in crate::client) fn leased_at(&self, server: ServerId) -> Vec<FileId> {
-        let files = self.files.borrow();
-        let is_leased = |gathering: &Gathering<P>| {
-            let is_there = || gathering.store.record().servers().any(|one| one == server);
-            gathering.is_leased.get() && is_there()
-        };
-        files.iter().filter(|(_, one)| is_leased(one)).map(|(file, _)| *file).collect()
     }
 
     pub(super) fn all(&self) -> Vec<FileId> {

@@ -29,7 +29,7 @@ impl<W: World> Client<W> {
         store: Rc<dyn GatheredStore<W::Payload>>,
     ) -> Result<bool, Fault> {
         let record = store.record();
-        let gathering = Gathering::new(Rc::clone(&store));
+        let gathering = Gathering::new(Rc::clone(&store), self.losses(record.servers()));
         if !self.gatherings().add(record.file, &gathering) {
             return Ok(false);
         }
