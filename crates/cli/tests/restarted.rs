@@ -66,6 +66,11 @@ fn a_program_goes_on_when_servers_are_killed() {
     assert_eq!(log.matches("is started again").count(), 4, "{log}");
     place.run(&["stop"]).done();
     all.into_iter().for_each(gone);
+    // Nobody waits for an instance that was stopped.
+    let begun = Instant::now();
+    let stopped = file.read_at(&mut [0; 10], 0).expect_err("it was stopped");
+    assert_eq!(stopped.kind, ErrorKind::ServerLeft, "{stopped}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{stopped}");
 }
 
 #[test]

@@ -125,7 +125,12 @@ impl Connection {
             (Arc::clone(&thread), options.pool_bytes, options.timeout());
         let reconnect = options.reconnect(&file);
         let (waits, changes) = (reconnect > Duration::ZERO, Arc::clone(&blocking));
-        let observe = move |server, change| changes.server_changed(server, change);
+        let place = instance.directory().join("instance.json");
+        let observe = move |server, change| {
+            changes.server_changed(server, change);
+            // Who stops the instance wants nobody to wait for it.
+            change != ServerChange::Absent || place.exists()
+        };
         let job = Box::new(move || {
             // Tasks need a scope, which needs the world.
             world_real::detach(async move {
@@ -319,7 +324,7 @@ async fn connect(
     servers: &[ServerEntry],
     pool_bytes: u64,
     timeout: Duration,
-    (reconnect, observe): (Duration, impl Fn(ServerId, ServerChange) + 'static),
+    (reconnect, observe): (Duration, impl Fn(ServerId, ServerChange) -> bool + 'static),
 ) -> Result<Local, Fault> {
     let world = RealWorld::open(node)
         .map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;

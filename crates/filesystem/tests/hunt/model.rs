@@ -171,6 +171,16 @@ impl Model {
         }
     }
 
+    /// Ends a write that has failed, or of which a server may have lost what it had acknowledged:
+    /// any part of it may have been made.
+    pub(crate) fn fail_write(&mut self, file: usize, values: &Values, now: Instant) {
+        for (offset, _) in values {
+            let byte = &mut self.files[file].bytes[*offset as usize];
+            byte.disturbed = byte.disturbed.min(now);
+        }
+        self.disturb(file, now);
+    }
+
     /// Notes that a write was gathered by a client, which loses it if its connection is lost.
     pub(crate) fn gathered(&mut self, (file, session): (usize, u64), values: &Values) {
         for (offset, _) in values {
@@ -224,7 +234,7 @@ impl Model {
         }
     }
 
-    /// Notes that a write has failed or its client is gone: any part of it may have been made.
+    /// Notes that the client of a write may be gone: any part of it may have been made.
     pub(crate) fn disturb(&mut self, file: usize, now: Instant) {
         for byte in &mut self.files[file].bytes {
             byte.disturbed = byte.disturbed.max(now);

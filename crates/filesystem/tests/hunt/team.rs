@@ -217,9 +217,9 @@ impl Member {
         (self.run.seed / 5 + self.team as u64).is_multiple_of(2)
     }
 
-    /// Instant until which a write that begins now may take effect, after its requests.
+    /// Instant until which a write that begins now goes on at the latest.
     fn write_ends(&self) -> Instant {
-        if self.is_patient() { self.now() + OPERATION_MAX } else { self.now() }
+        self.now() + OPERATION_MAX
     }
 
     /// Number of losses of servers.
@@ -294,7 +294,7 @@ impl Member {
                 Ok(connection) => {
                     connection.watch(TIMEOUT);
                     if self.is_patient() {
-                        connection.await_lost_servers(PATIENCE, |_, _| {});
+                        connection.await_lost_servers(PATIENCE, |_, _| true);
                     }
                     self.losses = 0;
                     self.connection = Some(connection);
@@ -657,7 +657,7 @@ impl Member {
                 self.run.count("write");
                 model.acknowledge((file, self.session), values, (begun, now), sync);
             }
-            Err(_) => model.disturb(file, now),
+            Err(_) => model.fail_write(file, values, now),
         }
     }
 
@@ -673,7 +673,7 @@ impl Member {
         let losses = self.connection.as_ref().map_or(0, |client| self.losses_of(client));
         match losses == self.losses {
             true => self.end_write(write, begun, outcome, sync),
-            false => self.run.model.borrow_mut().disturb(write.0, self.now()),
+            false => self.run.model.borrow_mut().fail_write(write.0, write.1, self.now()),
         }
     }
 

@@ -30,17 +30,21 @@ const PAUSE_MIN: Duration = Duration::from_ms(20);
 /// Longest time between two attempts.
 const PAUSE_MAX: Duration = Duration::from_ms(500);
 
+/// Maximum number of files that are opened again at the same time.
+const OPENS_MAX: usize = 256;
+
 /// Time limit of one attempt, with the opening of files.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_ms(5_000);
 
 impl<W: World> Client<W> {
     /// Waits for servers that are lost from now on, each for at most `patience`, and connects to
-    /// them again. `observe` hears of each loss and return. Must be called before the client has
-    /// exposed memory.
+    /// them again. `observe` hears of each loss, failed attempt and return; if it returns false,
+    /// the server is not waited for any longer. Must be called before the client has exposed
+    /// memory.
     pub fn await_lost_servers(
         &self,
         patience: Duration,
-        observe: impl Fn(ServerId, ServerChange) + 'static,
+        observe: impl Fn(ServerId, ServerChange) -> bool + 'static,
     ) {
         let returns = self.0.servers().returns();
         returns.patience.set(patience);
@@ -113,9 +117,12 @@ impl<W: World> State<W> {
     /// Opens what this client has open at a server to which it has connected again.
     async fn open_again(self: &Rc<Self>, server: ServerId, peer: PeerId) -> Result<(), Fault> {
         let client = Client(Rc::clone(self));
-        let records = self.sizes().open_at(server).into_iter();
-        let opens = records.map(|record| FileRequest::Open(record).into());
-        client.call_early(server, peer, opens).await
+        let records = self.sizes().open_at(server);
+        for some in records.chunks(OPENS_MAX) {
+            let opens = some.iter().map(|record| FileRequest::Open(record.clone()).into());
+            client.call_early(server, peer, opens).await?;
+        }
+        Ok(())
     }
 }
 
@@ -163,7 +170,8 @@ async fn connect_again<W: World>(
             state.servers().returns().end_waiting(server);
             return;
         }
-        if world.now() >= end {
+        let is_waited_for = state.servers().returns().observe(server, ServerChange::Absent);
+        if world.now() >= end || !is_waited_for {
             state.servers().returns().end_waiting(server);
             return;
         }

@@ -12,12 +12,14 @@ use wire::ClientKey;
 pub enum ServerChange {
     /// It is lost. What it had not stored may be lost too.
     Lost,
+    /// It was lost, and cannot be reached yet.
+    Absent,
     /// It is there again.
     Returned,
 }
 
-/// Hears of each loss and return.
-pub(super) type Observer = Rc<dyn Fn(ServerId, ServerChange)>;
+/// Hears of each change. If it returns false, the server is not waited for any longer.
+pub(super) type Observer = Rc<dyn Fn(ServerId, ServerChange) -> bool>;
 
 /// Servers that come back.
 #[derive(Default)]
@@ -41,11 +43,10 @@ impl Returns {
         self.patience.get() > Duration::ZERO
     }
 
-    pub(super) fn observe(&self, server: ServerId, change: ServerChange) {
+    /// Tells of a change. False if the server is not to be waited for any longer.
+    pub(super) fn observe(&self, server: ServerId, change: ServerChange) -> bool {
         let observer = self.observer.borrow().clone();
-        if let Some(observer) = observer {
-            observer(server, change);
-        }
+        observer.is_none_or(|observer| observer(server, change))
     }
 
     /// Notes a loss of a server that is waited for. True if the caller must begin to connect again.
