@@ -11,7 +11,7 @@ use wire::{
     Fault, Frequent, Message, Persistence, PreparedRequest, Reply, Request, RequestId,
     ServerRequest,
 };
-use world::{Header, World};
+use world::{Header, Payloads, World};
 
 /// Result of a frequent request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +21,9 @@ pub(crate) enum Outcome {
     /// The server has no room for the data of the request.
     NoRoom,
 }
+
+/// Result of a call: the reply, and its data.
+type Answered<W> = Result<(Reply, Option<<W as Payloads>::Payload>), Fault>;
 
 impl<W: World> Client<W> {
     /// Sends a server a request and waits for the reply.
@@ -50,7 +53,7 @@ impl<W: World> Client<W> {
         server: ServerId,
         request: &PreparedRequest,
         body: Option<W::Payload>,
-    ) -> Result<(Reply, Option<W::Payload>), Fault> {
+    ) -> Answered<W> {
         match self.0.servers().returns().are_awaited() {
             true => rare(self.call_persistently(server, request, body)).await,
             false => self.call_with_body(server, |id| request.encode(id), body).await,
@@ -62,33 +65,36 @@ impl<W: World> Client<W> {
         &self,
         server: ServerId,
         request: impl Into<Request>,
-    ) -> impl Future<Output = Result<(Reply, Option<W::Payload>), Fault>> {
-        let request = request.into();
-        match self.0.servers().returns().are_awaited() {
-            true => Either::Left(rare(async move {
-                let request = PreparedRequest::new(request);
-                self.call_persistently(server, &request, None).await
-            })),
-            false => Either::Right(
-                self.call_with(server, |id| wire::encode(&Message::Request { id, request })),
-            ),
-        }
+    ) -> impl Future<Output = Answered<W>> {
+        self.call_request(server, request.into(), None)
     }
 
     /// Sends a server a request with data and waits for the reply and its data.
-    pub(crate) async fn call_with_data(
+    pub(crate) fn call_with_data(
         &self,
         server: ServerId,
         request: impl Into<Request>,
         body: Option<W::Payload>,
-    ) -> Result<(Reply, Option<W::Payload>), Fault> {
-        let request = request.into();
-        if self.0.servers().returns().are_awaited() {
-            let request = PreparedRequest::new(request);
-            return rare(self.call_persistently(server, &request, body)).await;
+    ) -> impl Future<Output = Answered<W>> {
+        self.call_request(server, request.into(), body)
+    }
+
+    /// The one form of all these calls.
+    fn call_request(
+        &self,
+        server: ServerId,
+        request: Request,
+        body: Option<W::Payload>,
+    ) -> impl Future<Output = Answered<W>> {
+        match self.0.servers().returns().are_awaited() {
+            true => Either::Left(rare(async move {
+                self.call_persistently(server, &PreparedRequest::new(request), body).await
+            })),
+            false => {
+                let header = |id| wire::encode(&Message::Request { id, request });
+                Either::Right(self.call_with_body(server, header, body))
+            }
         }
-        let header = |id| wire::encode(&Message::Request { id, request });
-        self.call_with_body(server, header, body).await
     }
 
     /// Sends a request, when its server is there, and again if it is lost meanwhile, as far as the
@@ -98,7 +104,7 @@ impl<W: World> Client<W> {
         server: ServerId,
         request: &PreparedRequest,
         body: Option<W::Payload>,
-    ) -> Result<(Reply, Option<W::Payload>), Fault> {
+    ) -> Answered<W> {
         if request.persistence() == Persistence::Fails {
             return self.call_with_body(server, |id| request.encode(id), body).await;
         }
@@ -115,20 +121,12 @@ impl<W: World> Client<W> {
         }
     }
 
-    async fn call_with(
-        &self,
-        server: ServerId,
-        header: impl FnOnce(RequestId) -> Header,
-    ) -> Result<(Reply, Option<W::Payload>), Fault> {
-        self.call_with_body(server, header, None).await
-    }
-
     async fn call_with_body(
         &self,
         server: ServerId,
         header: impl FnOnce(RequestId) -> Header,
         body: Option<W::Payload>,
-    ) -> Result<(Reply, Option<W::Payload>), Fault> {
+    ) -> Answered<W> {
         let call = self.0.servers().begin_call(server)?;
         let peer = match self.0.servers().peer(server) {
             Some(peer) => peer,
