@@ -59,11 +59,14 @@ fn a_program_goes_on_when_servers_are_killed() {
     file.write_at(&[8; 3 * MIB], 0).expect("it was told once");
     file.flush(true).expect("it is stored");
     assert!(read(&file, 3 * MIB) == [8; 3 * MIB]);
+    // A program that begins meanwhile waits too.
+    kill(&place, 2);
+    assert!(read(&open(&place, "kept"), 3 * MIB) == [8; 3 * MIB]);
     let names = place.run(&["ls"]).done().text().to_owned();
     assert!((0..3).all(|server| names.contains(&format!("after-{server}"))), "{names}");
     let (all, keeper) = (place.server_pids(), place.instance().join("keeper.log"));
     let log = fs::read_to_string(keeper).expect("it is there");
-    assert_eq!(log.matches("is started again").count(), 4, "{log}");
+    assert_eq!(log.matches("is started again").count(), 5, "{log}");
     place.run(&["stop"]).done();
     all.into_iter().for_each(gone);
     // Nobody waits for an instance that was stopped.

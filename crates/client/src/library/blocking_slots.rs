@@ -87,7 +87,9 @@ impl BlockingSlots {
             server.losses.fetch_add(1, Ordering::AcqRel);
             self.losses.fetch_add(1, Ordering::AcqRel);
         }
-        server.has_left.store(change != ServerChange::Returned, Ordering::Release);
+        if change != ServerChange::Absent {
+            server.has_left.store(change == ServerChange::Lost, Ordering::Release);
+        }
     }
 
     /// Number of times that any of these servers was lost and waited for.

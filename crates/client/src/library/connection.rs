@@ -26,6 +26,9 @@ use world_real::RealWorld;
 /// Time that a connection waits at its end for servers to forget the memory of its pool.
 const CLOSE_TIMEOUT: Duration = Duration::from_ms(1_000);
 
+/// Pause before a connection is tried again to a server that is waited for.
+const CONNECT_PAUSE: Duration = Duration::from_ms(100);
+
 /// A connection to all servers of an instance. Clones are handles to the same connection; files,
 /// buffers, pages and groups hold one. The connection closes with the last handle, and cancels
 /// operations that were begun and not waited for.
@@ -326,9 +329,22 @@ async fn connect(
     timeout: Duration,
     (reconnect, observe): (Duration, impl Fn(ServerId, ServerChange) -> bool + 'static),
 ) -> Result<Local, Fault> {
-    let world = RealWorld::open(node)
-        .map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
-    let client = connect_from(world.clone(), servers, (timeout, timeout)).await?;
+    let mut waited = Duration::ZERO;
+    let (world, client) = loop {
+        let world = RealWorld::open(node.clone())
+            .map_err(|error| Fault::TransferFailed { cause: error.to_string() })?;
+        match connect_from(world.clone(), servers, (timeout, timeout)).await {
+            Ok(client) => break (world, client),
+            // It is waited for as one that is lost later.
+            Err(Fault::ServerLeft { server, .. })
+                if waited < reconnect && observe(server, ServerChange::Absent) =>
+            {
+                world.sleep(CONNECT_PAUSE).await;
+                waited = waited + CONNECT_PAUSE;
+            }
+            Err(fault) => return Err(fault),
+        }
+    };
     client.await_lost_servers(reconnect, observe);
     let pool = BufferPool::new(&client, pool_bytes).await?;
     let (operations, others) = (Scope::new(world.clone()), Scope::new(world));
