@@ -178,7 +178,7 @@ fn part(rule: Dimension, rank: u32) -> OwnPart {
     OwnPart::Dealt { distribution, client: ClientId(rank), file_offset: 0 }
 }
 
-/// What the members have besides the servers, as programs have MPI.
+/// Means of the members to meet without the servers, as programs have MPI.
 struct Together {
     barrier: Barrier,
     brought: Mutex<Vec<Vec<u8>>>,

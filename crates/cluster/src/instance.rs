@@ -107,7 +107,7 @@ pub(crate) fn why_running(instance: &Instance, file: &InstanceFile) -> Option<St
     }
     let supervisor = file.supervisor.as_ref()?;
     if end_of(supervisor).is_some() {
-        return Some(format!("the supervisor of its launchers is process {}", supervisor.pid));
+        return Some(format!("the supervisor of its servers is process {}", supervisor.pid));
     }
     let node = instance.client_node(&file.servers).ok()?;
     let answer = for_each_at_once(&file.servers, |one| server_answers(one, node.clone()));

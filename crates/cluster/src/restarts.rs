@@ -28,6 +28,9 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Pause before a server is started again that has ended soon. It doubles each time.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 
+/// Longest such pause: other servers wait for it.
+const PAUSE_MAX: Duration = Duration::from_secs(4);
+
 /// Number of starts of a server in a row, each of which it has ended soon after, with which it is
 /// given up.
 const STARTS_MAX: u32 = 8;
@@ -120,7 +123,8 @@ impl Starts {
             self.in_a_row = 0;
         }
         if self.in_a_row > 0 {
-            std::thread::sleep(PAUSE_MIN * 2_u32.pow(self.in_a_row.min(STARTS_MAX) - 1));
+            let pause = PAUSE_MIN * 2_u32.pow(self.in_a_row.min(STARTS_MAX) - 1);
+            std::thread::sleep(pause.min(PAUSE_MAX));
         }
         self.in_a_row += 1;
         self.last = Some(Instant::now());

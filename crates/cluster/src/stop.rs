@@ -222,7 +222,8 @@ fn ask(instance: &Instance, server: &ServerEntry, node: &NodeConfig) -> Asked {
     }
 }
 
-/// Ends the supervisor of launchers, if it runs here. It ends the launchers that are left.
+/// Ends the supervisor of the servers, if it runs here. One that holds launchers ends those that
+/// are left.
 fn end_supervisor(instance: &Instance, file: &InstanceFile) -> Result<(), UserError> {
     let Some((supervisor, end)) =
         file.supervisor.as_ref().and_then(|one| Some((one, end_of(one)?)))
@@ -235,7 +236,7 @@ fn end_supervisor(instance: &Instance, file: &InstanceFile) -> Result<(), UserEr
         return Ok(());
     }
     Err(does_not_end(
-        "the supervisor of the launchers",
+        "the supervisor of the servers",
         supervisor.pid,
         &instance.directory().join(KEEPER_LOG),
     ))

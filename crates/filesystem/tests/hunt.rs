@@ -135,8 +135,10 @@ impl Run {
             Fault::ServerLeft { server, .. } => blamed.left.contains(&server.0),
             Fault::ServerStalled { server, .. } => blamed.silent.contains(&server.0),
             Fault::WritesLost { .. } => !blamed.left.is_empty(),
-            // A disk that is being filled, and the disk with the copy does not work.
-            Fault::Corrupt { .. } => !blamed.left.is_empty() && !blamed.failed.is_empty(),
+            // A new disk that is being filled, while the disk with the copy does not work.
+            Fault::Corrupt { server, .. } => {
+                self.replaced.borrow().contains_key(&server.0) && !blamed.failed.is_empty()
+            }
             Fault::DiskFailed { server, .. } => blamed.failed.contains(&server.0),
             // A member that got a fault leaves its group.
             Fault::ClientLeft { .. } => !blamed.left.is_empty() || !blamed.failed.is_empty(),

@@ -68,7 +68,7 @@ impl PreparedRequest {
         bytes.into()
     }
 
-    /// What a client does with the request when its server is lost.
+    /// Treatment of the request when its server is lost.
     pub fn persistence(&self) -> Persistence {
         self.persistence
     }

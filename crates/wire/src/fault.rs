@@ -209,7 +209,7 @@ pub enum Fault {
         /// Kind of entry, with its article.
         kind: String,
     },
-    /// What clients had written may be lost, with a server that had not stored it.
+    /// Data that clients had written may be lost, with a server that had not stored it.
     #[error("what was written and no sync had stored may be lost: {cause}")]
     WritesLost {
         /// Server or file, and what happened.

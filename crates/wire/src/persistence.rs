@@ -5,7 +5,7 @@ use crate::{
     Request, ServerRequest,
 };
 
-/// What a client that connects again to lost servers does with a request whose server is lost.
+/// Treatment of a request whose server is lost, by a client that connects again to lost servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Persistence {
     /// It fails at once: it is for this run of the server, or others must learn of the failure.
@@ -18,7 +18,7 @@ pub enum Persistence {
 }
 
 impl Request {
-    /// What a client does with the request when its server is lost.
+    /// Treatment of the request when its server is lost.
     pub fn persistence(&self) -> Persistence {
         match self {
             Self::Read(_) | Self::Write(_) => Persistence::Repeats,

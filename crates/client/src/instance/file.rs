@@ -59,7 +59,8 @@ pub struct InstanceFile {
     /// Time for which clients wait for a lost server, in seconds; 0 where nobody starts it again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reconnect_s: u32,
-    /// Process that holds the launchers of servers on other hosts.
+    /// Process that holds the launchers of servers on other hosts, or starts lost servers of this
+    /// machine again.
     #[serde(rename = "keeper", default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<ProcessName>,
     /// Mark of the directory from which servers on other hosts were started.

@@ -30,7 +30,7 @@ impl CachedRecord {
         is_protected(&self.get())
     }
 
-    /// What was written to the file and not synced.
+    /// Writes to the file that no sync has stored.
     pub(super) fn unsynced(&self) -> &UnsyncedWrites {
         &self.0.unsynced
     }
@@ -65,7 +65,7 @@ impl CachedRecord {
 
     /// Carries out a write, and once more if a server is lost meanwhile: it may have lost what it
     /// had acknowledged. Notes that it is not stored, unless `is_stored`.
-    pub(super) async fn undisturbed<R>(
+    pub(super) async fn write_until_kept<R>(
         &self,
         client: &Client<RealWorld>,
         is_stored: bool,
@@ -162,7 +162,7 @@ impl CachedRecord {
     ) -> Result<(), Fault> {
         self.check(client)?;
         let set = async || self.change(async |record| client.set_size(record, bytes).await).await;
-        self.undisturbed(client, false, set).await.map(|_| ())
+        self.write_until_kept(client, false, set).await.map(|_| ())
     }
 
     /// Makes the file at least `bytes` bytes long and writes to it; what is written is stored if
@@ -185,7 +185,7 @@ impl CachedRecord {
                 other => other,
             }
         };
-        self.undisturbed(client, is_stored, write).await
+        self.write_until_kept(client, is_stored, write).await
     }
 
     /// Learns the size of the file from a record.

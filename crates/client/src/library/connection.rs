@@ -340,7 +340,7 @@ async fn connect(
                 if waited < reconnect && observe(server, ServerChange::Absent) =>
             {
                 world.sleep(CONNECT_PAUSE).await;
-                waited = waited + CONNECT_PAUSE;
+                waited += CONNECT_PAUSE;
             }
             Err(fault) => return Err(fault),
         }

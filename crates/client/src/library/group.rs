@@ -169,7 +169,7 @@ impl Group {
         let group = Self(Arc::new(Inner { connection, member, rank, size, alone }));
         // A member that is registered everywhere may be named as missing; from here on, all may be.
         match group.barrier() {
-            // The members that met then are not all that have to; none is missing.
+            // A server was lost while they met. The group is as good without.
             Err(error) if error.kind == ErrorKind::ServerLeft && group.0.connection.waits() => {}
             met => met?,
         }
@@ -444,7 +444,8 @@ impl Group {
                     let how = (direction, options, may_go_alone);
                     let files = (&known, &*record);
                     let moved =
-                        member.transfer_surely(&shared, place, files, how, part, &memory).await;
+                        member.transfer_or_move_alone(&shared, place, files, how, part, &memory);
+                    let moved = moved.await;
                     if let Err(Fault::PastEnd { .. }) = &moved {
                         // Another program has truncated the file. The next call knows its size.
                         let _ = known.caught_up(&shared.client).await;
@@ -486,7 +487,7 @@ impl Drop for Ending {
 impl Member {
     /// As [`Member::transfer`], also where a server of the file was lost since the group was
     /// formed: then each member moves its part alone, when the server is there again.
-    async fn transfer_surely(
+    async fn transfer_or_move_alone(
         &self,
         shared: &Shared,
         place: (u64, Option<PeerTurn>),

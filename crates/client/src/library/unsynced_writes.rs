@@ -1,4 +1,4 @@
-//! What a program has written to a file and not synced: lost with a server that is lost.
+//! Writes of a program to a file that no sync has stored: a server that is lost may lose them.
 //!
 //! A server may keep written bytes in its memory until a sync. If it is lost meanwhile and another
 //! takes its place, the program must hear of it before it reads older bytes.

@@ -112,7 +112,7 @@ impl<W: World> Server<W> {
             stop: Stop::default(),
         });
         let weak = Rc::downgrade(&server);
-        server.mirrors.when_older(move |file| {
+        server.mirrors.when_rolled_back(move |file| {
             if let Some(server) = weak.upgrade() {
                 server.forget_clean(file);
             }

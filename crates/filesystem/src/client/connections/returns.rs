@@ -1,4 +1,4 @@
-//! Which servers a client waits for, and how often each was lost.
+//! Lost servers for which a client waits, and the number of losses of each.
 
 use crate::signal::Signal;
 use std::cell::{Cell, RefCell};

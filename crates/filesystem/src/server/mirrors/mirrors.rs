@@ -39,8 +39,8 @@ pub(crate) const FIRST: DiskId = DiskId(0);
 /// Server that keeps the catalogue.
 pub(crate) const CATALOGUE: ServerId = ServerId(0);
 
-/// Hears of files whose bytes may be older now.
-type ToldOlder = Box<dyn Fn(FileId)>;
+/// Hears of files that were rolled back.
+type ToldRolledBack = Box<dyn Fn(FileId)>;
 
 /// Mirrored files with a part at this server.
 pub(crate) struct Mirrors<W: World> {
@@ -66,8 +66,8 @@ pub(crate) struct Mirrors<W: World> {
     pub(super) fell_behind: Rc<Signal>,
     /// True while the catalogue must be told that no copy is behind, once none is.
     pub(super) must_clear: Cell<bool>,
-    /// Told of files whose bytes may be older now than those that were read before.
-    when_older: RefCell<Option<ToldOlder>>,
+    /// Told of files that were rolled back: their bytes may be older than those that were read.
+    when_rolled_back: RefCell<Option<ToldRolledBack>>,
     /// Work that goes on when its request is given up.
     work: Scope<W, Infallible>,
 }
@@ -107,7 +107,7 @@ impl<W: World> Mirrors<W> {
             arrived: Signal::default(),
             fell_behind,
             must_clear,
-            when_older: RefCell::default(),
+            when_rolled_back: RefCell::default(),
             work: Scope::new(world.clone()),
             world,
         }
@@ -299,7 +299,7 @@ impl<W: World> Mirrors<W> {
                 // It may have lost changes of any client, and is all that there is.
                 self.failures.record(file.file, fault.clone());
                 file.fill_anew();
-                self.tell_older(file);
+                self.tell_rolled_back(file);
                 return Err(fault);
             }
             if let Some(fault) = self.notice_ended_connection(file) {
@@ -387,14 +387,14 @@ impl<W: World> Mirrors<W> {
         }
     }
 
-    /// Has `tell` told of each file whose bytes may be older now than those that were read before,
-    /// because its copy was all that there was, and may have lost changes.
-    pub(crate) fn when_older(&self, tell: impl Fn(FileId) + 'static) {
-        *self.when_older.borrow_mut() = Some(Box::new(tell));
+    /// Has `tell` told of each file that is rolled back: its bytes may be older than those that
+    /// were read, because its copy was all that there was, and may have lost changes.
+    pub(crate) fn when_rolled_back(&self, tell: impl Fn(FileId) + 'static) {
+        *self.when_rolled_back.borrow_mut() = Some(Box::new(tell));
     }
 
-    fn tell_older(&self, file: &MirroredFile) {
-        if let Some(tell) = &*self.when_older.borrow() {
+    fn tell_rolled_back(&self, file: &MirroredFile) {
+        if let Some(tell) = &*self.when_rolled_back.borrow() {
             tell(file.file);
         }
     }
@@ -418,7 +418,7 @@ impl<W: World> Mirrors<W> {
         if !file.notice_ended_source(ended) {
             return None;
         }
-        self.tell_older(file);
+        self.tell_rolled_back(file);
         let cause = format!("{} was lost, with the only copy", file.copy_at);
         let fault = Fault::WritesLost { cause };
         self.failures.record(file.file, fault.clone());
