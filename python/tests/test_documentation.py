@@ -17,9 +17,17 @@ from nbclient import NotebookClient
 import unisono
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MODULES = ["unisono", "unisono._connect", "unisono.arrays", "unisono.fs", "unisono.simulation", "unisono.tables"]
+MODULES = [
+    "unisono",
+    "unisono._connect",
+    "unisono.arrays",
+    "unisono.fs",
+    "unisono.records",
+    "unisono.simulation",
+    "unisono.tables",
+]
 # Classes that users make or call methods of; others are made and shown in their examples.
-CLASSES = ["Array", "Results", "Table", "UnisonoFileSystem"]
+CLASSES = ["Array", "Records", "Results", "Table", "UnisonoFileSystem"]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

@@ -1,7 +1,7 @@
 """Unisono: a parallel file system whose servers direct collective transfers.
 
 `unisono.fs` has the file system for fsspec, :func:`open_array` opens distributed arrays,
-:func:`simulate` and :func:`sweep` run the file system on modelled machines, and :func:`connect` returns
+:func:`open_records` selects records at the servers, :func:`simulate` and :func:`sweep` run the file system on modelled machines, and :func:`connect` returns
 a connection, whose files take and fill any object with the buffer protocol.
 
 >>> import unisono
@@ -21,9 +21,22 @@ from ._native import __version__
 
 if TYPE_CHECKING:
     from .arrays import Array, open_array
+    from .records import Records, open_records
     from .simulation import simulate, sweep
 
-__all__ = ["Array", "__version__", "connect", "disconnect", "errors", "mounted", "open_array", "simulate", "sweep"]
+__all__ = [
+    "Array",
+    "Records",
+    "__version__",
+    "connect",
+    "disconnect",
+    "errors",
+    "mounted",
+    "open_array",
+    "open_records",
+    "simulate",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -32,6 +45,10 @@ def __getattr__(name: str) -> Any:
         from . import arrays
 
         return getattr(arrays, name)
+    if name in ("open_records", "Records"):
+        from . import records
+
+        return getattr(records, name)
     if name in ("simulate", "sweep"):
         from . import simulation
 

@@ -212,6 +212,52 @@ class Part:
         """Number of its bytes."""
 
 @final
+class RecordType:
+    """Type of a record: (name, offset, kind as NumPy writes it, bytes of an element, shape) of each field."""
+
+    def __init__(self, fields: Sequence[tuple[str, int, str, int, Sequence[int]]], record_bytes: int) -> None: ...
+    def check_condition(self, condition: str) -> None:
+        """Raise UsageError if a condition does not fit the type."""
+
+@final
+class Records:
+    """Records of this process that match."""
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+
+    def read_into(self, into: _Buffer) -> int:
+        """Read the records into memory, in the order of the file; return their number. Collective."""
+
+def find_records(
+    file: File,
+    records: RecordType,
+    start: int,
+    count: int,
+    condition: str | None,
+    *,
+    group: Group | None = None,
+    share: str = "even",
+    key: str | None = None,
+) -> Records:
+    """Find records that match; `share` is even, part or key. Collective."""
+
+def reduce_records(
+    file: File,
+    records: RecordType,
+    start: int,
+    count: int,
+    condition: str | None,
+    what: str,
+    *,
+    group: Group | None = None,
+    of: str = "",
+    edges: Sequence[float] | None = None,
+) -> Any:
+    """Return count, minimum, maximum, sum or histogram of records that match. Collective."""
+
+@final
 class Started:
     """Collective call under way."""
 

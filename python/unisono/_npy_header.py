@@ -26,6 +26,17 @@ def description_of(dtype: np.dtype[Any]) -> Any:
         raise errors.UsageError("cannot make an array", str(error), "give a dtype without overlapping fields") from None
 
 
+def plain_dtype(name: str, dtype: Any) -> np.dtype[Any]:
+    """Return a dtype without Python objects, for a file."""
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except TypeError as error:
+        raise errors.UsageError(f"cannot open {name!r}", str(error), "give a dtype of NumPy") from None
+    if found.hasobject:
+        raise errors.UsageError(f"cannot open {name!r}", f"{found} has Python objects", "give a dtype of numbers or bytes")
+    return found
+
+
 def make_header(shape: tuple[int, ...], dtype: np.dtype[Any], order: str) -> bytes:
     """Return a header of the .npy format, version 1.0, of HEADER_BYTES bytes."""
     about = {"descr": description_of(dtype), "fortran_order": order == "F", "shape": shape}

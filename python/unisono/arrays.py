@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import os
 import time
-import uuid
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.lib import format as npy
 
 from . import errors
-from ._connect import connect, place_of
 from ._distribution import check_words, count_of, grid_of, index_from, indices_from, indices_of, words_of
-from ._native import Connection, File, Group, Part, Started, instance_name
-from ._npy_header import HEADER_BYTES, description_of, make_header, read_header
+from ._native import Connection, File, Group, Part, Started
+from ._npy_header import HEADER_BYTES, description_of, make_header, plain_dtype, read_header
+from ._together import Processes, open_together
 from .tables import Table
 
 __all__ = ["Array", "CopyWarning", "Moved", "Plan", "Transfer", "open_array"]
@@ -401,7 +399,7 @@ class _Wanted:
     def dtype(self) -> np.dtype[Any] | None:
         return None if self.descr is None else npy.descr_to_dtype(self.descr)
 
-    def check(self, rank: int, processes: int) -> None:
+    def check(self, processes: int) -> None:
         """Refuse arguments that do not fit one another, before anything is changed."""
         what = f"cannot open {self.name!r}"
         if self.mode not in ("r", "r+", "w"):
@@ -410,8 +408,6 @@ class _Wanted:
             raise errors.UsageError(what, f"{self.order!r} is no order", 'give "C" or "F"')
         if self.method not in _METHODS:
             raise errors.UsageError(what, f"{self.method!r} is no method", f"give one of {', '.join(_METHODS)}")
-        if not 0 <= rank < processes:
-            raise errors.UsageError(what, f"of {processes} processes, none has rank {rank}", "give 0 to size - 1")
         dtype = self.dtype
         if dtype is not None and dtype.hasobject:
             raise errors.UsageError(what, f"{dtype} has Python objects", "give a dtype of numbers or bytes")
@@ -429,14 +425,16 @@ class _Wanted:
                 Part.dealt(list(self.shape) or [1], dtype.itemsize, words or ["none"], grid or [1], 0, processes, HEADER_BYTES)
 
 
-# Processes of one array: so many members may a group have.
-_PROCESSES_MAX = 1 << 16
-
 _METHODS = ("disk-directed", "two-phase", "caching", "noncollective", "global-barrier", "node-grouping")
 
 
 def _make(connection: Connection, wanted: _Wanted) -> dict[str, Any]:
     """Make the file or look at it, by rank 0; return what all processes must know."""
+    about = _made(connection, wanted)
+    return {**about, "dtype": npy.dtype_to_descr(about["dtype"])}
+
+
+def _made(connection: Connection, wanted: _Wanted) -> dict[str, Any]:
     shape, dtype = wanted.shape, wanted.dtype
     if wanted.mode == "w" and shape is not None and dtype is not None:
         head = make_header(shape, dtype, wanted.order) if wanted.has_header else b""
@@ -455,32 +453,6 @@ def _make(connection: Connection, wanted: _Wanted) -> dict[str, Any]:
                 f"cannot open {wanted.name!r}", f"its {key} is {found[key]}, not {given}", f"leave {key} out"
             )
     return found
-
-
-# Kind and text of a failure; the kind is "" for none.
-_Failure: TypeAlias = tuple[str, str, str, str]
-
-
-def _described(failure: Exception | None, name: str) -> _Failure:
-    if failure is None:
-        return ("", "", "", "")
-    if isinstance(failure, errors.UnisonoError):
-        return (failure.kind, failure.error, failure.cause, failure.help)
-    return ("other", f"cannot open {name!r}", str(failure), "see the error of the other process")
-
-
-def _raise_first(own: Exception | None, failures: Sequence[_Failure], name: str) -> None:
-    """Raise the failure of this process, or else the first one of the others."""
-    if own is not None:
-        raise own
-    for kind, what, cause, help in failures:
-        if kind:
-            raise errors.of_kind(kind, what, cause, help, {"file": name, "range": None, "server": None, "ranks": []})
-
-
-def _exchange(group: Group, own: Any) -> list[Any]:
-    """Give values that repr can write to all processes."""
-    return [ast.literal_eval(bytes(other).decode()) for other in group.all_gather(repr(own).encode())]
 
 
 def open_array(
@@ -559,20 +531,13 @@ def open_array(
     >>> (even == whole[:, ::2]).all() and (odd == whole[:, 1::2]).all()
     np.True_
     """
-    failure: Exception | None = None
-    try:
-        instance, name = place_of(str(url), instance)
-    except Exception as error:
-        name, failure = instance_name(str(url)), error
-    rank, processes = _place_of(name, comm, rank, size)
-    meeting = str(group or name)
-    wanted = connection = None
-    try:
+
+    def wants(name: str, processes: int) -> _Wanted:
         wanted = _Wanted(
             name=name,
             mode=mode,
             shape=None if shape is None else indices_from(shape, "the shape"),
-            descr=None if dtype is None else description_of(_plain_dtype(name, dtype)),
+            descr=None if dtype is None else description_of(plain_dtype(name, dtype)),
             distribution=None if distribution is None else _as_tuple(distribution),
             grid=None if grid is None else indices_from(grid, "the grid"),
             order=order,
@@ -580,67 +545,14 @@ def open_array(
             method=method,
             block_bytes=None if block_bytes is None else index_from(block_bytes, "block_bytes"),
         )
-        wanted.check(rank, processes)
-        connection = None if failure else connect(instance, timeout)
-    except Exception as error:
-        failure = failure or error
-    if comm is not None:
-        # Without this exchange, the others would wait for a process that has failed.
-        answers = comm.allgather((_described(failure, name), uuid.uuid4().hex, name))
-        _raise_first(failure, [answer[0] for answer in answers], name)
-        meeting = answers[0][1]
-        _refuse_differing(name, [answer[2] for answer in answers])
-    if failure is not None or wanted is None or connection is None:
-        raise failure or AssertionError("a call fails with an exception")
-    members = connection.group(f"array {meeting}", rank, processes)
-    _refuse_differing(name, [str(one) for one in _exchange(members, repr(wanted))])
-    about: dict[str, Any] = {}
-    if rank == 0:
-        try:
-            about = _make(connection, wanted)
-        except Exception as error:  # sent to all, so that none of them waits
-            failure = error
-    sent = {**about, "dtype": npy.dtype_to_descr(about["dtype"])} if about else {}
-    made = _exchange(members, (_described(failure, name), sent))[0]
-    _raise_first(failure, [made[0]], name)
-    about = {**made[1], "dtype": npy.descr_to_dtype(made[1]["dtype"]), "mode": mode, "method": method}
+        wanted.check(processes)
+        return wanted
+
+    opened = open_together(url, "array", Processes(comm, rank, size, group), instance, timeout, wants, _make)
+    about: dict[str, Any] = {**opened.about, "dtype": npy.descr_to_dtype(opened.about["dtype"]), "mode": mode, "method": method}
     about["words"] = words_of(distribution, len(about["shape"]))
-    about["grid"] = grid_of(wanted.grid, about["words"], processes)
-    return Array(connection.open(name), members, about)
-
-
-def _refuse_differing(name: str, given: Sequence[str]) -> None:
-    """Raise when processes give other arguments than rank 0: a path may lie below a mount on some hosts only."""
-    differing = [rank for rank, one in enumerate(given) if one != given[0]]
-    if differing:
-        raise errors.CallsDifferError(
-            f"cannot open {name!r}", f"ranks {differing} give other arguments than rank 0", "give the same ones everywhere"
-        )
-
-
-def _place_of(name: str, comm: Any, rank: int | None, size: int | None) -> tuple[int, int]:
-    """Return the rank of this process, and the number of processes."""
-    what = f"cannot open {name!r}"
-    if comm is not None:
-        if not hasattr(comm, "allgather"):
-            raise errors.UsageError(what, f"{comm!r} is no communicator", "give one of mpi4py, or rank and size")
-        return int(comm.Get_rank()), int(comm.Get_size())
-    processes = 1 if size is None else index_from(size, "the size")
-    if processes > _PROCESSES_MAX:
-        raise errors.UsageError(what, f"{processes} processes are too many", f"give at most {_PROCESSES_MAX}")
-    if rank is None and processes > 1:
-        raise errors.UsageError(what, f"size is {size}, and rank is missing", "give the rank")
-    return 0 if rank is None else index_from(rank, "the rank"), processes
-
-
-def _plain_dtype(name: str, dtype: Any) -> np.dtype[Any]:
-    try:
-        found: np.dtype[Any] = np.dtype(dtype)
-    except TypeError as error:
-        raise errors.UsageError(f"cannot open {name!r}", str(error), "give a dtype of NumPy") from None
-    if found.hasobject:
-        raise errors.UsageError(f"cannot open {name!r}", f"{found} has Python objects", "give a dtype of numbers or bytes")
-    return found
+    about["grid"] = grid_of(opened.wanted.grid, about["words"], opened.members.size)
+    return Array(opened.connection.open(opened.name), opened.members, about)
 
 
 def _as_tuple(distribution: Any) -> tuple[str | None, ...]:

@@ -23,6 +23,7 @@ mod session;
 
 pub use cleanup::{Cleanup, Undo, clean_up_and_exit, clean_up_on_signals};
 pub use copy::{CopyPlan, LocalOutput, STANDARD_STREAM, no_directory};
+pub use filesystem::collective::Share;
 pub use filesystem::{CollectivePlan, PlannedTransfer};
 pub use instance::{
     CLIENTS_DIRECTORY, DIRTY_PERCENT, DISK_TIMEOUT_S, Direct, Foreign, INSTANCE_SCHEMA, Instance,
@@ -33,7 +34,7 @@ pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{
     BLOCKING_BYTES_MAX, Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Form,
     Group, HINTS, Hint, HintSite, Hints, NewFileNode, NewFileOptions, Operation, Page, RangeLock,
-    RawMemory, VectorOperation, Verdict, hints_of_environment, wait_any,
+    RawMemory, Records, VectorOperation, Verdict, hints_of_environment, wait_any,
 };
 pub use lost_files::LostFile;
 pub use mounted::{
@@ -42,8 +43,9 @@ pub use mounted::{
 pub use names::{Place, SCHEME, instance_name};
 pub use parallel::for_each_at_once;
 pub use policy::{
-    Access, Buffering, Declared, Dimension, Direction, DiskOrder, Distribution, Level, ListEntry,
-    LockKind, Nested, OwnPart, Protection, UnknownProtection,
+    Access, Buffering, Constant, Declared, Dimension, Direction, DiskOrder, Distribution,
+    Expression, HISTOGRAM_EDGES_MAX, Level, ListEntry, LockKind, Nested, OwnPart, Protection,
+    RecordGrid, Reduced, Reduction, UnknownProtection,
 };
 pub use scrub::ScrubbedFile;
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};

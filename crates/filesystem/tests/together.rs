@@ -36,6 +36,7 @@ mod plans;
 mod raw;
 mod refill;
 mod replaced;
+mod selections;
 mod sizes;
 mod stopped_disk;
 mod strategies;

@@ -13,6 +13,7 @@ mod kind;
 mod limits;
 mod log;
 mod nearest;
+mod records;
 mod row;
 mod size;
 mod whole_file;
@@ -30,6 +31,7 @@ pub use policy::{
     ClientCacheSpec, Cooperation, Declared, DiskOrder, Pattern, Protection, Replacement,
     ReplacementPolicies, ReplacementPolicy,
 };
+pub use records::{FieldKind, RecordField, RecordType, key_of, number_of, predicate_of};
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA, mib_s};
 pub use size::{parse_size, size_word};
 pub use whole_file::WholeFile;

@@ -25,6 +25,7 @@
 //! | Which blocks are read ahead? | [`next_on_disk`], [`Window`] | `cache` |
 //! | Which bytes of a block have arrived? | [`RangeSet`] | `cache` |
 //! | Which blocks does a client keep? | [`ClientCache`] | `client_cache` |
+//! | Which records of a file match, and which client gets each? | [`Selection`] | `select` |
 //! | Which client has a copy, and where does an evicted one go? | [`Directory`] | `client_cache` |
 
 mod access;
@@ -35,6 +36,7 @@ mod collective;
 mod gathering;
 mod locks;
 mod placement;
+mod select;
 
 pub use access::{
     Access, AccessError, BYTES_MAX, CLIENTS_MAX, Chunk, DIMENSIONS_MAX, Dimension, Direction,
@@ -58,4 +60,10 @@ pub use locks::{LockKind, LockLimits, LockName, LockRefusal, LockTable, LockedRa
 pub use placement::{
     BLOCK_BYTES_MAX, Location, PAGE_MAP_MAX, PageMap, PageMapError, Pool, PoolError, Protection,
     ProtectionError, Stripe, StripeError, UnknownProtection, copied_file, copy_object,
+};
+pub use select::{
+    Comparison, Constant, Destination, EXPRESSION_NODES_MAX, Expression, ExpressionError, FieldAt,
+    HISTOGRAM_EDGES_MAX, KeyError, Matches, Node, Number, NumberKind, RECORD_BYTES_MAX, RecordGrid,
+    RecordGridError, Reduced, Reduction, ReductionError, SET_VALUES_MAX, Selected, Selection,
+    SelectionError, Selector, ValueKind,
 };

@@ -12,6 +12,10 @@ use pyo3::prelude::*;
 pub(crate) struct Group(client::Group);
 
 impl Group {
+    pub(crate) fn inner(&self) -> &client::Group {
+        &self.0
+    }
+
     pub(crate) fn new(group: client::Group) -> Self {
         Self(group)
     }

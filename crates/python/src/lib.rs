@@ -14,6 +14,7 @@ mod memory;
 mod open_file;
 mod part;
 mod picture;
+mod records;
 mod simulation;
 mod waiting;
 
@@ -26,10 +27,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<file::File>()?;
     module.add_class::<group::Group>()?;
     module.add_class::<part::Part>()?;
+    module.add_class::<records::RecordType>()?;
+    module.add_class::<records::Records>()?;
     module.add_class::<waiting::Started>()?;
     module.add_function(wrap_pyfunction!(simulation::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(picture::draw_bars, module)?)?;
     module.add_function(wrap_pyfunction!(picture::draw_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(records::find_records, module)?)?;
+    module.add_function(wrap_pyfunction!(records::reduce_records, module)?)?;
     module.add_function(wrap_pyfunction!(memory::after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(memory::check_memory, module)?)?;
     module.add_function(wrap_pyfunction!(errors::error_kinds, module)?)?;

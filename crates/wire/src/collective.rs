@@ -1,7 +1,7 @@
 //! Requests for transfers that servers direct: collective calls of groups, and parts of single
 //! clients.
 
-use crate::Fault;
+use crate::{Fault, SelectRequest};
 use policy::{Access, Direction, DiskOrder};
 use serde::{Deserialize, Serialize};
 use units::{ClientId, DiskId, FileId, RegionId};
@@ -35,6 +35,8 @@ pub enum CollectiveRequest {
     /// As [`CollectiveRequest::JoinWithData`], of a member that makes no other call of the group
     /// before this one ends, and whose parts in the calls that members made alone were small.
     JoinInOrder(Box<JoinRequest>),
+    /// Request for the records of a file that match a predicate.
+    Select(Box<SelectRequest>),
 }
 
 /// Disk-directed: joins a collective call for one or more members of a group, with their parts. The

@@ -29,6 +29,7 @@ mod persistence;
 mod request;
 mod request_id;
 mod scrub;
+mod select;
 mod server;
 
 pub use block::{
@@ -65,7 +66,8 @@ pub use persistence::Persistence;
 pub use request::Request;
 pub use request_id::RequestId;
 pub use scrub::{ScrubRequest, Scrubbed};
+pub use select::{COUNTED_BLOCKS_MAX, HEADS_BYTES_MAX, SelectReply, SelectRequest, TakenRecords};
 pub use server::{RefillStatus, ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 25;
+pub const PROTOCOL_VERSION: u16 = 26;

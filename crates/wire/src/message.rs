@@ -3,7 +3,7 @@
 use crate::request_id::RequestId;
 use crate::{
     CacheAnswer, CacheCommand, ClientKey, Entry, Fault, FileSize, LineName, LineTaker, NodeEntry,
-    PlannedBlock, Request, Scrubbed, SentLine, ServerStatus,
+    PlannedBlock, Request, Scrubbed, SelectReply, SentLine, ServerStatus,
 };
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, ServerId, Timestamp};
@@ -186,6 +186,8 @@ pub enum Reply {
     Scrubbed(Scrubbed),
     /// The copy was lost with its directory, and is being written anew.
     LostCopy,
+    /// Reply to a request for records that match.
+    Select(Box<SelectReply>),
 }
 
 /// Buffer statistics of a file at a server, in blocks.

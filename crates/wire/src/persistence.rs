@@ -29,6 +29,7 @@ impl Request {
                 CollectiveRequest::Join(_)
                 | CollectiveRequest::JoinWithData(_)
                 | CollectiveRequest::JoinInOrder(_)
+                | CollectiveRequest::Select(_)
                 | CollectiveRequest::Cancel { .. } => Persistence::Fails,
             },
             Self::File(request) => of_file(request),

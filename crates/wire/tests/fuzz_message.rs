@@ -6,8 +6,9 @@
 #![allow(clippy::disallowed_methods, reason = "the corpus is in files of the repository")]
 
 use policy::{
-    Access, Buffering, Dimension, Direction, DiskOrder, Distribution, ListEntry, LockKind, PageMap,
-    Pool, Protection, Stripe,
+    Access, Buffering, Comparison, Constant, Destination, Dimension, Direction, DiskOrder,
+    Distribution, Expression, FieldAt, ListEntry, LockKind, Node, Number, NumberKind, PageMap,
+    Pool, Protection, RecordGrid, Selected, Selection, Stripe,
 };
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId, Timestamp};
@@ -17,8 +18,8 @@ use wire::{
     Entry, EntryKind, Fault, FileRecord, FileRequest, FileSize, GroupMessage, GroupRequest,
     JoinRequest, LeaveRequest, LineName, LineReader, LockRequest, Made, MemberRun, Message,
     NewKind, NewNode, NodeEntry, NodeRequest, PROTOCOL_VERSION, PartRequest, Place, ReadRequest,
-    RegisterRequest, RenameManner, Reply, Request, RequestId, Special, UnlockRequest, decode,
-    encode,
+    RegisterRequest, RenameManner, Reply, Request, RequestId, SelectRequest, Special,
+    UnlockRequest, decode, encode,
 };
 
 /// A file that accesses are checked against.
@@ -30,7 +31,7 @@ fn any_bytes_decode_or_fail() {
         let Ok(message) = decode(bytes) else { return };
         // What was decoded says the same when it is sent on.
         let again: Vec<u8> = encode(&message);
-        assert_eq!(decode(&again), Ok(message.clone()));
+        assert_eq!(decode(&again).map(|message| encode(&message)), Ok(again));
         use_message(&message);
     });
 }
@@ -182,10 +183,12 @@ fn node_requests() -> [(&'static str, Request); 4] {
 }
 
 /// Returns requests that move data, of one client and of groups.
-fn transfer_requests() -> [(&'static str, Request); 3] {
+fn transfer_requests() -> [(&'static str, Request); 4] {
     let (direction, order, file) = (Direction::Read, DiskOrder::Sorted, file_record().file);
     let (block, region) = (1 << 40, RegionId(5));
     let read = ReadRequest { file, block, offset: 8, length: 8, region, region_offset: 64 };
+    let selection = Box::new(selection());
+    let select = SelectRequest::Begin { number: u64::MAX, file, selection, order };
     let distribution = Access::Distribution(Distribution {
         shape: vec![128, 1024],
         record_bytes: 8,
@@ -210,6 +213,7 @@ fn transfer_requests() -> [(&'static str, Request); 3] {
         ("read", read.into()),
         ("join", CollectiveRequest::Join(Box::new(join)).into()),
         ("part", CollectiveRequest::Part(Box::new(part)).into()),
+        ("select", CollectiveRequest::Select(Box::new(select)).into()),
     ]
 }
 
@@ -242,6 +246,7 @@ fn use_message(message: &Message) {
             Request::Collective(CollectiveRequest::Part(request)) => {
                 use_access(&request.access, request.client);
             }
+            Request::Collective(CollectiveRequest::Select(request)) => use_selection(request),
             Request::File(FileRequest::Open(record) | FileRequest::Measure(record))
             | Request::Catalogue(CatalogueRequest::Create { record, .. })
                 if record.stripe.validate().is_ok()
@@ -270,4 +275,40 @@ fn use_access(access: &Access, client: ClientId) {
     assert!(extent.end <= FILE_BYTES);
     let piece = access.pieces(client, extent).next();
     assert_eq!(piece.is_some(), !extent.is_empty());
+}
+
+/// Looks at some records, if the selection passes its checks.
+fn use_selection(request: &SelectRequest) {
+    let SelectRequest::Begin { selection, .. } = request else { return };
+    let record_bytes = selection.records.record_bytes as usize;
+    if let Ok(mut selector) = (**selection).clone().check(FILE_BYTES, FILE_BYTES) {
+        let records: Vec<u8> = (0..record_bytes * 20).map(|byte| byte as u8).collect();
+        let _ = selector.look_at(0, &records);
+    }
+}
+
+/// Selection of records whose numbers, and a bin of them, are between limits.
+fn selection() -> Selection {
+    let field = |offset, kind| {
+        Node::Field(FieldAt { offset, number: Number { kind, is_big_endian: offset > 0 } })
+    };
+    let (how, with) = (Comparison::Less, Constant::Float(0.5));
+    let predicate = Expression {
+        nodes: vec![
+            field(0, NumberKind::F32),
+            Node::CompareConstant { of: 0, how, with },
+            field(4, NumberKind::U64),
+            Node::In { of: 2, set: vec![Constant::Unsigned(u64::MAX), Constant::Signed(-1)] },
+            Node::Not(3),
+            Node::Mask { of: 2, mask: 255 },
+            Node::IsTrue { of: 5 },
+            Node::Or(vec![4, 6]),
+            Node::And(vec![1, 7]),
+        ],
+    };
+    let bin = Node::Bin { of: 0, low: -1.0, width: 0.25 };
+    let key = Expression { nodes: vec![field(0, NumberKind::F32), bin] };
+    let records = RecordGrid { start: 128, record_bytes: 12, count: 1_000 };
+    let result = Selected::Records(Destination::Key { key, clients: 8 });
+    Selection { records, predicate, result }
 }

@@ -9,14 +9,14 @@
 //! bar, is the number of the variant. Behind it are the fields: integers as LEB128, texts and
 //! lists behind their length, options and results behind a byte.
 
+#[macro_use]
+mod pins;
+
 use policy::{
     Access, Buffering, Cooperation, Declared, Dimension, Direction, DiskOrder, Distribution,
     GatheredWrite, Level, ListEntry, LockKind, Nested, OwnPart, Pool, Prefetch, Protection,
-    Replacement, Stripe,
+    Reduced, Replacement, Stripe,
 };
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use std::fmt::Debug;
 use units::{ClientId, DiskId, FileId, RegionId, ServerId, Timestamp};
 use wire::{
     AllGatherRequest, AttributeChanges, Attributes, BlockRequest, BufferStatistics, CacheAnswer,
@@ -26,38 +26,10 @@ use wire::{
     GroupMessage, GroupRequest, JoinRequest, LeaveRequest, LineName, LineReader, LineTaker,
     LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, ObjectRequest,
     PartRequest, Place, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RefillStatus,
-    RegisterRequest, RenameManner, Reply, Request, RequestId, ScrubRequest, Scrubbed, SentLine,
-    ServerRequest, ServerStatus, Special, TransferName, UnlockRequest, WriteGathered, WriteRequest,
-    decode_record, encode_record,
+    RegisterRequest, RenameManner, Reply, Request, RequestId, ScrubRequest, Scrubbed, SelectReply,
+    SelectRequest, SentLine, ServerRequest, ServerStatus, Special, TransferName, UnlockRequest,
+    WriteGathered, WriteRequest, encode_record,
 };
-
-/// Makes a test of a table of rows `variant, example, bytes;`.
-macro_rules! pinned {
-    ($test:ident: $enum:ty { $($variant:pat, $example:expr, $bytes:literal;)+ }) => {
-        #[test]
-        fn $test() {
-            /// Finds the row of a value. A variant without a row does not compile.
-            fn row_of(value: &$enum) -> &'static str {
-                match value { $($variant => stringify!($variant),)+ }
-            }
-            let rows: Vec<(&str, $enum, &str)> =
-                vec![$((stringify!($variant), $example, $bytes)),+];
-            for (variant, example, bytes) in rows {
-                assert_eq!(row_of(&example), variant, "the example is of another variant");
-                check(variant, &example, bytes);
-            }
-        }
-    };
-}
-
-/// Panics unless `value` is encoded as these bytes, and they are decoded as it.
-fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, value: &T, bytes: &str) {
-    let encoded = encode_record(value);
-    let mut shown: Vec<String> = encoded.iter().map(|byte| format!("{byte:02x}")).collect();
-    shown.insert(1, "|".to_owned());
-    assert_eq!(shown.join(" ").trim_end_matches([' ', '|']), bytes, "the bytes of {name} changed");
-    assert_eq!(decode_record::<T>(&encoded).as_ref(), Ok(value), "{name} is decoded differently");
-}
 
 pinned!(direction: Direction {
     Direction::Read, Direction::Read, "00";
@@ -253,6 +225,9 @@ pinned!(request: Request {
     Request::Collective(CollectiveRequest::JoinInOrder(_)),
         CollectiveRequest::JoinInOrder(Box::new(join())).into(),
         "25 | 07 06 01 09 01 01 02 00 02 03 03 01 04 00 00 06 03 ac 02";
+    Request::Collective(CollectiveRequest::Select(_)),
+        CollectiveRequest::Select(Box::new(SelectRequest::End { number: 7 })).into(),
+        "26 | 06 07";
     Request::File(FileRequest::Open(_)),
         FileRequest::Open(record()).into(),
         "30 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01";
@@ -404,6 +379,8 @@ pinned!(reply: Reply {
     Reply::Scrubbed(_), Reply::Scrubbed(scrubbed()),
         "1b | 01 ac 02 01 02 03 04 01 05 06 01 07 08";
     Reply::LostCopy, Reply::LostCopy, "1c";
+    Reply::Select(_), Reply::Select(Box::new(SelectReply::Number(Reduced::Count(3)))),
+        "1d | 02 00 03";
 });
 
 pinned!(cooperation: Cooperation {

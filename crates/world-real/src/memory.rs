@@ -134,7 +134,7 @@ impl RealPayload {
 
     /// Packs the file sides of `pieces`, in order, into one payload. Panics when a piece leaves the
     /// payload.
-    pub(crate) fn gather(&self, pieces: &[PieceRun]) -> Self {
+    pub(crate) fn gather_pieces(&self, pieces: &[PieceRun]) -> Self {
         let runs = pieces.iter().map(|piece| piece.file_side());
         // SAFETY: a payload is readable in its whole length.
         unsafe { gather(self.pointer(), self.length, runs) }.freeze()
@@ -165,6 +165,15 @@ impl Payload for RealPayload {
         assert!(inside, "a slice must lie in its payload");
         let offset = self.offset + offset as usize;
         Self { area: Arc::clone(&self.area), offset, length: length as usize }
+    }
+
+    fn gather(&self, runs: &[Run]) -> Self {
+        // SAFETY: a payload is readable in its whole length.
+        unsafe { gather(self.pointer(), self.length, runs.iter().copied()) }.freeze()
+    }
+
+    fn look_inside(&self) -> Option<&[u8]> {
+        Some(self.bytes())
     }
 
     fn digest(&self) -> u32 {

@@ -1,7 +1,7 @@
 //! Data in motion (payloads) and at rest (memory).
 //!
-//! Programs can measure and cut data but never look inside: a world may store real bytes, or only
-//! their number, or only their origins.
+//! Programs can measure and cut data: a world may store real bytes, or only their number, or only
+//! their origins. Nothing but a selection of records looks inside, where there are bytes.
 
 use units::Run;
 
@@ -12,6 +12,13 @@ pub trait Payload: Clone + 'static {
 
     /// Returns the bytes `offset .. offset + length`, without copying. Panics when out of range.
     fn slice(&self, offset: u64, length: u64) -> Self;
+
+    /// Copies the pieces of `runs`, in order, into one packed payload. Panics when a run leaves the
+    /// payload.
+    fn gather(&self, runs: &[Run]) -> Self;
+
+    /// The bytes, for a program whose work depends on them; `None` for data without bytes.
+    fn look_inside(&self) -> Option<&[u8]>;
 
     /// Returns a number that equal data have in common, so that data can be compared at its place:
     /// the CRC32C of bytes. For data without bytes, each kind defines the number.

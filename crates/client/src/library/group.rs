@@ -40,9 +40,15 @@ struct Inner {
 }
 
 /// State of a member on the I/O thread.
-struct Member {
+pub(super) struct Member {
     membership: filesystem::Group<RealWorld>,
     peers: Peers,
+}
+
+impl Member {
+    pub(super) fn membership(&self) -> &filesystem::Group<RealWorld> {
+        &self.membership
+    }
 }
 
 impl Drop for Member {
@@ -465,7 +471,7 @@ impl Group {
         begun
     }
 
-    fn member(&self) -> Arc<OnThread<Rc<Member>>> {
+    pub(super) fn member(&self) -> Arc<OnThread<Rc<Member>>> {
         Arc::clone(self.0.member.as_ref().expect("a group is joined until it is dropped"))
     }
 }

@@ -13,11 +13,14 @@ pub(crate) mod node_grouping;
 pub(crate) mod noncollective;
 mod pieces;
 mod requests;
+pub(crate) mod select;
 mod strategy;
 mod transfer;
 pub(crate) mod two_phase;
 
 pub(crate) use call_servers::{all_to_the_end, call_to_the_end};
 pub use noncollective::Part;
+pub use select::client::{RecordCounts, Selected};
+pub use select::members::{Agreements, FoundRecords, Selecting, Share};
 pub use strategy::Strategy;
 pub use transfer::Transfer;

@@ -1,6 +1,6 @@
 //! Requests for transfers that this server directs: collective calls, and parts of single clients.
 
-use super::{disk_directed, noncollective};
+use super::{disk_directed, noncollective, select};
 use crate::scale::rare;
 use crate::server::Server;
 use crate::server::answer::Answer;
@@ -50,6 +50,9 @@ impl<W: World> Server<W> {
                 Ok(self.cancel(from, transfer, *cause).into())
             }
             CollectiveRequest::Plan(request) => disk_directed::plan::serve(self, *request).await,
+            CollectiveRequest::Select(request) => {
+                select::requests::serve(self, from, *request, body).await
+            }
         }
     }
 

@@ -21,8 +21,8 @@ pub struct ServerConfig {
     pub buffers_per_disk: u32,
     /// Maximum number of bytes of all these buffers, besides the cache, in equal parts for the
     /// disks. One collective always has its buffers. As many bytes of write requests may wait for
-    /// room in the cache. `u64::MAX` means no limit; then the watchdog disconnects no client
-    /// either.
+    /// room in the cache, and as many bytes of records that match are kept for selections.
+    /// `u64::MAX` means no limit; then the watchdog disconnects no client either.
     pub buffer_bytes: u64,
     /// True if clients may use caches. Then every other change of a file looks whether the file is
     /// in such a cache.

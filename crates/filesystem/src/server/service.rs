@@ -351,6 +351,7 @@ impl<W: World> Server<W> {
             debug!(client = peer.0, "a client has left");
             self.leases().leave(peer);
             self.readers().leave(peer);
+            self.selections().leave(peer);
             let closed = self.files().close_all(session.files());
             // Ends the client's active requests.
             drop(session);

@@ -1,5 +1,6 @@
 //! State of a server, and operations that all requests use.
 
+use crate::collective::select::active::Selections;
 use crate::server::block_cache::BlockCache;
 use crate::server::catalogue::{Catalogue, CatalogueCopy};
 use crate::server::client_caches::{ClientCaches, UncachedUse};
@@ -49,6 +50,7 @@ pub(crate) struct Server<W: World> {
     groups: Groups<W::Memory>,
     leases: Leases,
     readers: Readers,
+    selections: Selections<W::Payload>,
     collectives: Scope<W, Infallible>,
     stop: Stop,
 }
@@ -86,6 +88,7 @@ impl<W: World> Server<W> {
             Rc::clone(&write_failures),
             Rc::clone(&disks),
         );
+        let selections = Selections::new(config.buffer_bytes);
         let server = Rc::new(Self {
             cache,
             disks,
@@ -109,6 +112,7 @@ impl<W: World> Server<W> {
             groups: Groups::default(),
             leases: Leases::default(),
             readers: Readers::default(),
+            selections,
             stop: Stop::default(),
         });
         let weak = Rc::downgrade(&server);
@@ -231,6 +235,11 @@ impl<W: World> Server<W> {
     /// Clients that keep pages.
     pub(crate) fn readers(&self) -> &Readers {
         &self.readers
+    }
+
+    /// Selections of records that clients have begun.
+    pub(crate) fn selections(&self) -> &Selections<W::Payload> {
+        &self.selections
     }
 
     /// Active collectives of groups.

@@ -6,7 +6,7 @@ use policy::{Access, Direction};
 use std::rc::Rc;
 use units::{ClientId, FileId, Run};
 use world::payload::{Kind, Origin, Phantom, Traced, TracedMemory};
-use world::{Disk, Disks, Memory};
+use world::{Disk, Disks, Memory, Payload};
 use world_simulated::{Engine, Machine};
 
 /// A kind of data that may be able to tell if it is in its place.

@@ -163,7 +163,7 @@ impl Peers {
         if let Some(mut near) = intervals(base, near, NEAR_PIECE_BYTES_MIN) {
             return self.copy(transfer, Direction::Write, &mut near, &mut far);
         }
-        let packed = source.gather(transfer.pieces);
+        let packed = source.gather_pieces(transfer.pieces);
         let mut near = [interval(packed.pointer() as usize, transfer.bytes as usize)];
         self.copy(transfer, Direction::Write, &mut near, &mut far)
     }
@@ -301,7 +301,7 @@ impl<'a> Transfer<'a> {
     }
 
     async fn put_framed(&self, source: &RealPayload) -> Result<(), TransferError> {
-        self.framed(Kind::Put, |part| Some(source.gather(part)), |_, _| Ok(())).await
+        self.framed(Kind::Put, |part| Some(source.gather_pieces(part)), |_, _| Ok(())).await
     }
 
     async fn get_framed(&self, target: &RealMemory) -> Result<(), TransferError> {

@@ -9,6 +9,7 @@ use units::Run;
 list_cases![
     a_payload_keeps_its_bytes,
     slices_are_ranges_of_bytes,
+    pieces_of_a_payload_are_packed,
     nothing_is_a_payload,
     thaw_and_freeze_are_inverse,
     gather_packs_strided_pieces,
@@ -88,6 +89,23 @@ fn slices_are_ranges_of_bytes<F: Fixture>(fixture: &mut F) {
         let middle = payload.slice(100, 800).slice(50, 700);
         drop(payload);
         expect_bytes::<F>(&middle, &bytes[150..850], "a slice of a slice");
+    });
+}
+
+fn pieces_of_a_payload_are_packed<F: Fixture>(fixture: &mut F) {
+    fixture.run(1, |_worlds| async move {
+        let bytes = pattern(5, MEMORY_BYTES as usize);
+        let payload = F::payload(&bytes).slice(0, MEMORY_BYTES);
+        let mut numbers = Numbers::new(5);
+        for round in 0..100 {
+            let runs = random_runs(&mut numbers);
+            let packed = payload.gather(&runs);
+            let what = format!("pieces {round} of {runs:?}");
+            expect_bytes::<F>(&packed, &pick(&bytes, &runs), &what);
+            if let Some(inside) = packed.look_inside() {
+                assert_eq!(inside, pick(&bytes, &runs), "{what}");
+            }
+        }
     });
 }
 

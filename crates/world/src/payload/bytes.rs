@@ -41,9 +41,31 @@ impl Payload for Bytes {
         Self { all: Rc::clone(&self.all), offset, length: length as usize }
     }
 
+    fn gather(&self, runs: &[Run]) -> Self {
+        match runs {
+            [run] if run.is_contiguous() => self.slice(run.offset, run.bytes()),
+            _ => packed(self, runs),
+        }
+    }
+
+    fn look_inside(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+
     fn digest(&self) -> u32 {
         crc32c::crc32c(&self.all[self.offset..self.offset + self.length])
     }
+}
+
+/// Copies the pieces of some bytes. Panics when a run leaves them.
+fn packed(bytes: &[u8], runs: &[Run]) -> Bytes {
+    let mut packed = Vec::with_capacity(measure(runs, bytes.len() as u64) as usize);
+    for run in runs {
+        for offset in run.offsets() {
+            packed.extend_from_slice(&bytes[offset as usize..(offset + run.length) as usize]);
+        }
+    }
+    packed.into()
 }
 
 /// Real memory.
@@ -65,14 +87,7 @@ impl Memory for BytesMemory {
     }
 
     fn gather(&self, runs: &[Run]) -> Bytes {
-        let bytes = self.0.borrow();
-        let mut packed = Vec::with_capacity(measure(runs, bytes.len() as u64) as usize);
-        for run in runs {
-            for offset in run.offsets() {
-                packed.extend_from_slice(&bytes[offset as usize..(offset + run.length) as usize]);
-            }
-        }
-        packed.into()
+        packed(&self.0.borrow(), runs)
     }
 
     fn scatter(&self, runs: &[Run], payload: &Bytes) {

@@ -14,7 +14,6 @@ pub use phantom::{Phantom, PhantomMemory};
 pub use traced::{Origin, Segment, Traced, TracedMemory};
 
 use crate::{Memory, Payload};
-use units::Run;
 
 /// A kind of data: its memory, and its contents on a disk.
 pub trait Kind: Payload {
@@ -29,14 +28,6 @@ pub trait Kind: Payload {
 
     /// Returns a memory with the contents of `self`.
     fn thaw(self) -> Self::Memory;
-
-    /// Returns the pieces of `runs`, in order, packed. Panics when a run leaves the payload.
-    fn gather(&self, runs: &[Run]) -> Self {
-        match runs {
-            [run] if run.is_contiguous() => self.slice(run.offset, run.bytes()),
-            _ => self.clone().thaw().gather(runs),
-        }
-    }
 
     /// Returns the contents of the bytes `offset .. offset + length` of `object` on a disk before
     /// they are written: zeros, or for traced data the origin *disk*.

@@ -86,6 +86,17 @@ impl Payload for Traced {
         }))
     }
 
+    fn gather(&self, runs: &[Run]) -> Self {
+        match runs {
+            [run] if run.is_contiguous() => self.slice(run.offset, run.bytes()),
+            _ => self.clone().thaw().gather(runs),
+        }
+    }
+
+    fn look_inside(&self) -> Option<&[u8]> {
+        None
+    }
+
     fn digest(&self) -> u32 {
         self.segments.iter().fold(0, |sum, segment| {
             let (kind, place, object) = match segment.origin {

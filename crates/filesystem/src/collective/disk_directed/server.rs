@@ -364,7 +364,7 @@ impl<W: World> Collective<W> {
 
 /// Returns the blocks of an access on a disk, in the order of their transfer. Some have no bytes of
 /// the access. Returns nothing if none has.
-pub(super) async fn blocks_in_order<W: World>(
+pub(crate) async fn blocks_in_order<W: World>(
     server: &Rc<Server<W>>,
     file: &Rc<OpenFile>,
     access: &Access,

@@ -1,0 +1,149 @@
+//! Records of a file that match a condition.
+//!
+//! With a group, all members make the calls here, with equal arguments and in the same order.
+//!
+//! *Invariant:* all members' calls end with the same error, or none does.
+
+use super::connection::Shared;
+use super::file::File;
+use super::group::{Group, Member};
+use super::on_thread::OnThread;
+use super::operation::Operation;
+use super::user_memory::RawMemory;
+use filesystem::Fault;
+use filesystem::collective::{Agreements, FoundRecords, Selecting, Share};
+use interface::UserError;
+use policy::{Expression, RecordGrid, Reduced, Reduction};
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use world_real::RealWorld;
+
+/// Records that match, of one process. The servers keep them until this is dropped, as far as they
+/// have room for them; others they read again.
+pub struct Records {
+    file: File,
+    group: Option<Group>,
+    found: Arc<OnThread<FoundRecords<RealWorld>>>,
+    count: u64,
+    record_bytes: u32,
+}
+
+/// A call of a process, on the I/O thread.
+struct Call {
+    shared: Rc<Shared>,
+    member: Option<Rc<Member>>,
+    agreements: Agreements,
+}
+
+impl Call {
+    fn selecting(&self) -> Selecting<'_, RealWorld> {
+        let group = self.member.as_ref().map(|member| member.membership());
+        Selecting::new(&self.shared.client, group)
+    }
+}
+
+impl File {
+    /// Finds the records that match. With a group, all members make the call, and each gets its
+    /// share; without one, this process gets all.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadAccess`](crate::ErrorKind::BadAccess) if the records do not fit the file,
+    /// the condition does not fit the records, or a key names no member;
+    /// [`ErrorKind::CallsDiffer`](crate::ErrorKind::CallsDiffer) if the members want different
+    /// records; faults of the servers.
+    pub fn find_records(
+        &self,
+        group: Option<&Group>,
+        records: RecordGrid,
+        condition: Expression,
+        share: Share,
+    ) -> Result<Records, UserError> {
+        let (known, thread) = (self.known().clone(), Arc::clone(&self.connection().0.thread));
+        let end = records.extent_end();
+        let found = self.on_records(group, "find", false, async move |call| {
+            let file = known.reaching(&call.shared.client, end).await;
+            let wanted = (records, condition);
+            let file = file.as_deref().map_err(Clone::clone);
+            let found = call.selecting().find(&call.agreements, file, wanted, share).await?;
+            Ok((found.count(), Arc::new(OnThread::new(&thread, found))))
+        });
+        let (count, found) = found.wait()?;
+        let (file, group, record_bytes) = (self.clone(), group.cloned(), records.record_bytes);
+        Ok(Records { file, group, found, count, record_bytes })
+    }
+
+    /// Computes a number from the records that match. With a group, all members make the call, and
+    /// all get the number.
+    ///
+    /// # Errors
+    /// As for [`File::find_records`].
+    pub fn reduce_records(
+        &self,
+        group: Option<&Group>,
+        records: RecordGrid,
+        condition: Expression,
+        reduction: Reduction,
+    ) -> Result<Reduced, UserError> {
+        let (known, end) = (self.known().clone(), records.extent_end());
+        let reduced = self.on_records(group, "reduce", false, async move |call| {
+            let file = known.reaching(&call.shared.client, end).await;
+            let wanted = (records, condition);
+            let file = file.as_deref().map_err(Clone::clone);
+            call.selecting().reduce(&call.agreements, file, wanted, reduction).await
+        });
+        reduced.wait()
+    }
+
+    /// Begins a call on the I/O thread, alone or as a member of a group.
+    fn on_records<T: Send + 'static, F: Future<Output = Result<T, Fault>> + 'static>(
+        &self,
+        group: Option<&Group>,
+        verb: &'static str,
+        uses_memory: bool,
+        work: impl FnOnce(Call) -> F + Send + 'static,
+    ) -> Operation<T> {
+        let (name, member) = (self.name(), group.map(Group::member));
+        let what = move || format!("cannot {verb} records of {name:?}");
+        self.connection().begin(what, uses_memory, move |shared| {
+            let member = member.map(|member| Rc::clone(member.get()));
+            // The order of calls is that of the jobs.
+            let begin = |member: &Rc<Member>| member.membership().begin_agreements();
+            let agreements = member.as_ref().map_or_else(Agreements::of_one, begin);
+            work(Call { shared, member, agreements })
+        })
+    }
+}
+
+impl Records {
+    /// Number of records of this process.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Bytes of a record.
+    pub fn record_bytes(&self) -> u32 {
+        self.record_bytes
+    }
+
+    /// Reads the records, in the order of the file. With a group, all members make the call.
+    /// Returns the number of records.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadAccess`](crate::ErrorKind::BadAccess) if `into` of a member is too small;
+    /// then no bytes have moved. Faults of the servers, among them that the file was changed since
+    /// the records were found.
+    pub fn read(&self, into: &mut [u8]) -> Result<u64, UserError> {
+        RawMemory::read_to(into, |memory| self.start_read_memory(memory))
+    }
+
+    /// Begins a [`Records::read`] to memory of the caller.
+    pub fn start_read_memory(&self, memory: RawMemory) -> Operation<u64> {
+        let (found, count) = (Arc::clone(&self.found), self.count);
+        self.file.on_records(self.group.as_ref(), "read", true, async move |call| {
+            let memory = memory.lend();
+            let taken = call.selecting().take(&call.agreements, found.get(), &memory).await;
+            taken.map(|()| count)
+        })
+    }
+}

@@ -1,0 +1,27 @@
+//! Selection: the servers look into the records that they read, and deliver those that match
+//! (TOCS 1997, section 8: data-dependent filtering, and distribution by value).
+//!
+//! ```text
+//! one client:                                    each server:
+//!   ask each server to begin                       find which blocks of the records are here
+//!                                                  sort them as they lie on each disk
+//!                                                  with two buffers for each disk:
+//!                                                    read a block, look at its records
+//!                                                    keep those that match, or add them up
+//!   bring the rest of each record that goes on     look at it, too
+//!     in a block of another server
+//! each client:
+//!   ask how many records of it each block has      answer
+//!   find the place of each in its memory
+//!   ask for them                                   memput them, reading again what was not kept
+//! ```
+//!
+//! The disks are read once, as far as the records that match have room in memory
+//! ([`ServerConfig::buffer_bytes`](crate::ServerConfig)).
+
+pub(crate) mod active;
+pub(crate) mod client;
+pub(crate) mod deliver;
+pub(crate) mod members;
+pub(crate) mod requests;
+pub(crate) mod scan;

@@ -1,0 +1,216 @@
+//! A server looks at the records that begin in its blocks.
+
+use super::super::disk_directed::server::blocks_in_order;
+use super::active::{ActiveSelection, FoundBlock, HEADS_BYTES_MAX};
+use crate::server::Server;
+use crate::server::files::open_file::OpenFile;
+use futures_util::future::try_join_all;
+use policy::{Access, DiskOrder, KeyError, ListEntry, Matches};
+use std::cell::RefCell;
+use std::rc::Rc;
+use units::{ByteRange, DiskId, Run};
+use wire::{Fault, SelectReply};
+use world::{Memory, Payload, World};
+
+/// Looks at all records that lie whole in a block of this server.
+pub(super) async fn scan<W: World>(
+    server: &Rc<Server<W>>,
+    selection: &ActiveSelection<W::Payload>,
+    order: DiskOrder,
+) -> Result<SelectReply, Fault> {
+    let file = &selection.file;
+    server.place_in(file)?;
+    let extent = selection.selector.borrow().records().extent();
+    let disks = (0..file.stripe.disks_per_server).map(DiskId);
+    let scanned = disks.map(|disk| scan_disk(server, selection, extent, order, disk));
+    let blocks = try_join_all(scanned).await?.iter().sum();
+    Ok(SelectReply::Begun { blocks, head_bytes: selection.head_bytes() })
+}
+
+/// Looks at the blocks of one disk in the order of their addresses, with a few rotating buffers.
+/// Returns their number.
+async fn scan_disk<W: World>(
+    server: &Rc<Server<W>>,
+    selection: &ActiveSelection<W::Payload>,
+    extent: ByteRange,
+    order: DiskOrder,
+    disk: DiskId,
+) -> Result<u64, Fault> {
+    let (file_offset, length) = (extent.start, extent.length());
+    let all = ListEntry { file_offset, memory_offset: 0, length };
+    let access = Access::lists(vec![Some(all).filter(|all| all.length > 0).into_iter().collect()]);
+    let Some(order) = blocks_in_order(server, &selection.file, &access, order, disk).await else {
+        return Ok(0);
+    };
+    let (order, bytes) = (RefCell::new(order), selection.file.stripe.block_bytes.min(length));
+    let buffers = server.memory().buffers(disk);
+    let rotate = async || {
+        let mut blocks = 0;
+        loop {
+            let _permit = buffers.take(server.world(), bytes).await;
+            let Some(block) = order.borrow_mut().next() else { return Ok::<_, Fault>(blocks) };
+            blocks += 1;
+            look_at(server, selection, block).await?;
+        }
+    };
+    let count = server.config().buffers_per_disk.max(1);
+    let looked_at = try_join_all((0..count).map(|_| rotate())).await?;
+    Ok(looked_at.iter().sum())
+}
+
+/// Looks at the records that begin in a block.
+async fn look_at<W: World>(
+    server: &Rc<Server<W>>,
+    selection: &ActiveSelection<W::Payload>,
+    block: u64,
+) -> Result<(), Fault> {
+    let (found, head) = find(server, selection, block).await?;
+    if let Some(head) = head {
+        if !selection.has_room_for_head(head.length()) {
+            return Err(Fault::BadAccess {
+                cause: format!(
+                    "records that cross the ends of blocks have more than {HEADS_BYTES_MAX} bytes \
+                     beyond these at one server; use blocks that hold a whole number of records"
+                ),
+            });
+        }
+        selection.heads.borrow_mut().insert(block, head);
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let kept = found.records.as_ref().map_or(0, Payload::length);
+    let has_room = selection.has_room(kept);
+    let records = found.records.filter(|_| has_room);
+    selection.blocks.borrow_mut().insert(block, FoundBlock { records, ..found });
+    Ok(())
+}
+
+/// Reads a block. Returns the records of it that match, and the start of the block that belongs to
+/// a record of the block before.
+pub(super) async fn find<W: World>(
+    server: &Rc<Server<W>>,
+    selection: &ActiveSelection<W::Payload>,
+    block: u64,
+) -> Result<(FoundBlock<W::Payload>, Option<W::Payload>), Fault> {
+    let file = &selection.file;
+    let range = file.block_range(block);
+    let data = load(server, file, block, range).await?;
+    let costs = &server.config().costs;
+    server.world().compute(costs.block).await;
+    let grid = *selection.selector.borrow().records();
+    let head = grid.head_of(range);
+    let head = (!head.is_empty()).then(|| copied(&data, head.start - range.start, head.length()));
+    let begin = grid.beginning_in(range);
+    let goes_on = !grid.rest_of(range).is_empty();
+    let whole = (begin.end - begin.start) - u64::from(goes_on);
+    let record_bytes = u64::from(grid.record_bytes);
+    let at = grid.offset_of(begin.start).saturating_sub(range.start);
+    let mut found = FoundBlock { destinations: Vec::new(), records: None, start: None, last: None };
+    if whole > 0 {
+        server.world().compute(costs.scan(whole * record_bytes)).await;
+        let records = data.slice(at, whole * record_bytes);
+        let matches = match_records(selection, begin.start, &records)?;
+        found.records =
+            (!matches.positions.is_empty()).then(|| packed(&records, &matches, record_bytes));
+        found.destinations = matches.destinations;
+    }
+    if goes_on {
+        let from = at + whole * record_bytes;
+        found.start = Some(copied(&data, from, range.length() - from));
+    }
+    Ok((found, head))
+}
+
+impl<P> FoundBlock<P> {
+    fn is_empty(&self) -> bool {
+        self.destinations.is_empty() && self.start.is_none() && self.last.is_none()
+    }
+}
+
+/// Looks at records that follow one another. `first` is the number of the first.
+pub(super) fn match_records<P: Payload>(
+    selection: &ActiveSelection<P>,
+    first: u64,
+    records: &P,
+) -> Result<Matches, Fault> {
+    let bytes = records.look_inside().ok_or_else(|| Fault::BadRequest {
+        cause: "these servers hold data without bytes, which no predicate can look at".to_owned(),
+    })?;
+    let looked_at = selection.selector.borrow_mut().look_at(first, bytes);
+    looked_at.map_err(|error: KeyError| Fault::BadAccess { cause: error.to_string() })
+}
+
+/// Packs records that match, in the order of their destinations.
+fn packed<P: Payload>(records: &P, matches: &Matches, record_bytes: u64) -> P {
+    let mut runs: Vec<Run> = Vec::new();
+    for position in &matches.positions {
+        let offset = u64::from(*position) * record_bytes;
+        match runs.last_mut() {
+            Some(run) if run.offset + run.length == offset => run.length += record_bytes,
+            _ => runs.push(Run::contiguous(offset, record_bytes)),
+        }
+    }
+    for run in &mut runs {
+        run.stride = run.length;
+    }
+    records.gather(&runs)
+}
+
+/// Copies a small part of a block, which then need not be kept for it.
+fn copied<P: Payload>(data: &P, offset: u64, length: u64) -> P {
+    data.gather(&[Run::contiguous(offset, length)])
+}
+
+/// Returns a block from the cache, which may have newer data, or from the disk.
+async fn load<W: World>(
+    server: &Server<W>,
+    file: &Rc<OpenFile>,
+    block: u64,
+    range: ByteRange,
+) -> Result<W::Payload, Fault> {
+    if let Some(held) = server.cache().held_block(file, block).await? {
+        return Ok(held);
+    }
+    let (disk, offset) = (file.stripe.locate(block).disk, file.disk_offset(block));
+    server.disks().read(file, disk, offset, range.length()).await
+}
+
+/// Looks at records that go on in other blocks, of which the rests are `body`.
+pub(super) fn complete<W: World>(
+    server: &Server<W>,
+    selection: &ActiveSelection<W::Payload>,
+    rests: &[(u64, u32)],
+    body: &W::Payload,
+) -> Result<(), Fault> {
+    let bad = |cause: &str| Fault::BadRequest { cause: cause.to_owned() };
+    let grid = *selection.selector.borrow().records();
+    let mut at = 0;
+    for (block, length) in rests {
+        let length = u64::from(*length);
+        if at + length > body.length() {
+            return Err(bad("the rests of records are longer than what was sent"));
+        }
+        let rest = body.slice(at, length);
+        at += length;
+        let range = selection.file.block_range(*block);
+        let begin = grid.beginning_in(range);
+        let start = match selection.blocks.borrow_mut().get_mut(block) {
+            Some(found) if grid.rest_of(range).length() == length => found.start.take(),
+            _ => None,
+        };
+        let start = start.ok_or_else(|| bad("no record of that block has such a rest"))?;
+        let memory = server.world().memory(u64::from(grid.record_bytes));
+        memory.scatter(&[Run::contiguous(0, start.length())], &start);
+        memory.scatter(&[Run::contiguous(start.length(), length)], &rest);
+        let record = memory.freeze();
+        let matches = match_records(selection, begin.end - 1, &record)?;
+        if let Some((destination, _)) = matches.destinations.first() {
+            let mut blocks = selection.blocks.borrow_mut();
+            if let Some(found) = blocks.get_mut(block) {
+                found.last = Some((*destination, record));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! Selections: which records of a file match a predicate, which client gets each, and sums of them.
+//!
+//! A record has a fixed size. An [`Expression`] is a list of nodes, each of which uses earlier
+//! ones, so it has no depth that could overflow a stack, and its time is proportional to the bytes
+//! that are looked at. It is computed for a batch of records, one node after the other (column by
+//! column), as NumPy does: comparisons follow IEEE 754, and integers are compared exactly.
+//!
+//! | file | what |
+//! |---|---|
+//! | `number.rs` | scalars that a record can have, and columns of their values |
+//! | `constant.rs` | constants of expressions |
+//! | `expression.rs` | predicates and keys, and their checks |
+//! | `comparison.rs` | comparisons of columns with constants and with one another |
+//! | `evaluator.rs` | an expression, computed for many records at a time |
+//! | `reduction.rs` | counts, extremes, sums and histograms |
+//! | `grid.rs` | which records begin in a block |
+//! | `selection.rs` | all of it together: what a server does with the records of a block |
+
+mod comparison;
+mod constant;
+mod evaluator;
+mod expression;
+mod grid;
+mod number;
+mod reduction;
+mod selection;
+
+pub use comparison::Comparison;
+pub use constant::Constant;
+pub use expression::{
+    EXPRESSION_NODES_MAX, Expression, ExpressionError, Node, SET_VALUES_MAX, ValueKind,
+};
+pub use grid::{RECORD_BYTES_MAX, RecordGrid, RecordGridError};
+pub use number::{FieldAt, Number, NumberKind};
+pub use reduction::{HISTOGRAM_EDGES_MAX, Reduced, Reduction, ReductionError};
+pub use selection::{
+    Destination, KeyError, Matches, Selected, Selection, SelectionError, Selector,
+};

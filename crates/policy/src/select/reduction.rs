@@ -1,0 +1,240 @@
+//! Counts, extremes, sums and histograms of a number over the records that match.
+//!
+//! Invariant: the result does not depend on the order in which parts are merged, but for the last
+//! bit of a sum of floats in rare cases.
+
+use super::constant::Constant;
+use super::evaluator::Evaluator;
+use super::expression::{Expression, ExpressionError, ValueKind};
+use super::number::Column;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use thiserror::Error;
+
+/// Largest number of edges of a histogram.
+pub const HISTOGRAM_EDGES_MAX: usize = (1 << 16) + 1;
+
+/// Number to compute from the records that match.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Reduction {
+    /// Number of records.
+    Count,
+    /// Smallest value. NaN if there is one, as in NumPy.
+    Minimum(Expression),
+    /// Largest value. NaN if there is one.
+    Maximum(Expression),
+    /// Sum of the values: exact for integers; for floats with twice the precision of binary64.
+    Sum(Expression),
+    /// Number of values between edges. The last bin has its upper edge, too. NaN is in none.
+    Histogram {
+        /// Value.
+        of: Expression,
+        /// At least two edges, ascending.
+        edges: Vec<f64>,
+    },
+}
+
+/// Result of a reduction, or of a part of it.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Reduced {
+    /// Number of records.
+    Count(u64),
+    /// Smallest value, if there is a record.
+    Minimum(Option<Constant>),
+    /// Largest value, if there is a record.
+    Maximum(Option<Constant>),
+    /// Sum of integers.
+    IntegerSum(i128),
+    /// Sum of floats: the nearest number, and what it lacks.
+    FloatSum(f64, f64),
+    /// Number of values of each bin.
+    Histogram(Vec<u64>),
+}
+
+/// Reason for which a reduction is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum ReductionError {
+    /// Its value cannot be computed.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+    /// The edges of a histogram are not numbers that ascend, or too many.
+    #[error("a histogram needs 2 to {HISTOGRAM_EDGES_MAX} finite edges that ascend")]
+    Edges,
+}
+
+/// Checked reduction, with its result so far.
+#[derive(Clone, Debug)]
+pub(super) struct Reducer {
+    value: Option<Evaluator>,
+    edges: Vec<f64>,
+    reduced: Reduced,
+}
+
+impl Reducer {
+    pub(super) fn new(reduction: Reduction, record_bytes: u32) -> Result<Self, ReductionError> {
+        let evaluator = |of: Expression| -> Result<_, ExpressionError> {
+            let kind = of.validate_number(record_bytes)?;
+            let kinds = of.validate(record_bytes)?;
+            Ok((Some(Evaluator::new(of, &kinds, record_bytes)), kind))
+        };
+        let is_float = |kind| matches!(kind, ValueKind::Single | ValueKind::Double);
+        let (value, edges, reduced) = match reduction {
+            Reduction::Count => (None, Vec::new(), Reduced::Count(0)),
+            Reduction::Minimum(of) => (evaluator(of)?.0, Vec::new(), Reduced::Minimum(None)),
+            Reduction::Maximum(of) => (evaluator(of)?.0, Vec::new(), Reduced::Maximum(None)),
+            Reduction::Sum(of) => match evaluator(of)? {
+                (value, kind) if is_float(kind) => (value, Vec::new(), Reduced::FloatSum(0.0, 0.0)),
+                (value, _) => (value, Vec::new(), Reduced::IntegerSum(0)),
+            },
+            Reduction::Histogram { of, edges } => {
+                let ascend = edges.windows(2).all(|pair| pair[0] < pair[1]);
+                let is_finite = edges.iter().all(|edge| edge.is_finite());
+                let fits = (2..=HISTOGRAM_EDGES_MAX).contains(&edges.len());
+                if !ascend || !is_finite || !fits {
+                    return Err(ReductionError::Edges);
+                }
+                let bins = edges.len() - 1;
+                (evaluator(of)?.0, edges, Reduced::Histogram(vec![0; bins]))
+            }
+        };
+        Ok(Self { value, edges, reduced })
+    }
+
+    /// Adds the records of a batch that match.
+    pub(super) fn add(&mut self, records: &[u8], matches: &[bool]) {
+        if let Reduced::Count(count) = &mut self.reduced {
+            *count += matches.iter().filter(|is_match| **is_match).count() as u64;
+            return;
+        }
+        if !matches.contains(&true) {
+            return;
+        }
+        let Some(value) = &self.value else { return };
+        let values = value.evaluate(records);
+        match &mut self.reduced {
+            Reduced::Count(_) => {}
+            Reduced::Minimum(least) => merge_extreme(least, extreme(&values, matches, true), true),
+            Reduced::Maximum(most) => merge_extreme(most, extreme(&values, matches, false), false),
+            Reduced::IntegerSum(sum) => *sum += integer_sum(&values, matches),
+            Reduced::FloatSum(high, low) => {
+                for value in chosen(&values.as_floats(), matches) {
+                    (*high, *low) = plus((*high, *low), value);
+                }
+            }
+            Reduced::Histogram(counts) => {
+                for value in chosen(&values.as_floats(), matches) {
+                    if let Some(bin) = bin_of(value, &self.edges) {
+                        counts[bin] += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Result of the records that were added.
+    pub(super) fn reduced(&self) -> &Reduced {
+        &self.reduced
+    }
+}
+
+impl Reduced {
+    /// Adds the result of other records. Returns false if it is of another reduction.
+    #[must_use]
+    pub fn merge(&mut self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Count(own), Self::Count(other)) => *own = own.saturating_add(other),
+            (Self::Minimum(own), Self::Minimum(other)) => merge_extreme(own, other, true),
+            (Self::Maximum(own), Self::Maximum(other)) => merge_extreme(own, other, false),
+            (Self::IntegerSum(own), Self::IntegerSum(other)) => *own = own.saturating_add(other),
+            (Self::FloatSum(high, low), Self::FloatSum(other, rest)) => {
+                (*high, *low) = plus(plus((*high, *low), other), rest);
+            }
+            (Self::Histogram(own), Self::Histogram(other)) if own.len() == other.len() => {
+                own.iter_mut().zip(other).for_each(|(own, other)| {
+                    *own = own.saturating_add(other);
+                });
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+fn chosen<'a, T: Copy>(values: &'a [T], matches: &'a [bool]) -> impl Iterator<Item = T> + 'a {
+    values.iter().zip(matches).filter(|(_, is_match)| **is_match).map(|(value, _)| *value)
+}
+
+fn integer_sum(values: &Column, matches: &[bool]) -> i128 {
+    match values {
+        Column::Signed(values) => chosen(values, matches).map(i128::from).sum(),
+        Column::Unsigned(values) => chosen(values, matches).map(i128::from).sum(),
+        Column::Truth(_) | Column::Float(_) => 0,
+    }
+}
+
+fn extreme(values: &Column, matches: &[bool], is_least: bool) -> Option<Constant> {
+    match values {
+        Column::Signed(values) => {
+            let all = chosen(values, matches);
+            if is_least { all.min() } else { all.max() }.map(Constant::Signed)
+        }
+        Column::Unsigned(values) => {
+            let all = chosen(values, matches);
+            if is_least { all.min() } else { all.max() }.map(Constant::Unsigned)
+        }
+        Column::Float(values) => {
+            let further = |one: f64, other: f64| match one.partial_cmp(&other) {
+                None if one.is_nan() => one,
+                None => other,
+                Some(Ordering::Less) if !is_least => other,
+                Some(Ordering::Greater) if is_least => other,
+                Some(_) => one,
+            };
+            chosen(values, matches).reduce(further).map(Constant::Float)
+        }
+        Column::Truth(_) => None,
+    }
+}
+
+fn merge_extreme(own: &mut Option<Constant>, other: Option<Constant>, is_least: bool) {
+    let (one, other) = match (*own, other) {
+        (_, None) => return,
+        (None, other) => {
+            *own = other;
+            return;
+        }
+        (Some(one), Some(other)) => (one, other),
+    };
+    let column = match (one, other) {
+        (Constant::Signed(one), Constant::Signed(other)) => Column::Signed(vec![one, other]),
+        (Constant::Unsigned(one), Constant::Unsigned(other)) => Column::Unsigned(vec![one, other]),
+        (one, other) => Column::Float(vec![one.as_float(), other.as_float()]),
+    };
+    *own = extreme(&column, &[true, true], is_least);
+}
+
+/// Adds a number to one of twice the precision (Knuth's TwoSum).
+fn plus((high, low): (f64, f64), value: f64) -> (f64, f64) {
+    let sum = high + value;
+    if !sum.is_finite() {
+        return (sum, 0.0);
+    }
+    let part = sum - high;
+    let lost = (high - (sum - part)) + (value - part);
+    let low = low + lost;
+    // Normalised again: `low` is less than half a unit of the last place of `high`.
+    let normal = sum + low;
+    if normal.is_finite() { (normal, low - (normal - sum)) } else { (normal, 0.0) }
+}
+
+/// Returns the bin of a value, with the same rule as `numpy.histogram`.
+fn bin_of(value: f64, edges: &[f64]) -> Option<usize> {
+    let (first, last) = (*edges.first()?, *edges.last()?);
+    if value.is_nan() || value < first || value > last {
+        return None;
+    }
+    let bin = edges.partition_point(|edge| *edge <= value);
+    Some(bin.min(edges.len() - 1) - 1)
+}

@@ -1,0 +1,258 @@
+//! What a server does with the records of a block.
+
+use super::evaluator::Evaluator;
+use super::expression::{Expression, ExpressionError};
+use super::grid::{RecordGrid, RecordGridError};
+use super::number::Column;
+use super::reduction::{Reduced, Reducer, Reduction, ReductionError};
+use crate::CLIENTS_MAX;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use thiserror::Error;
+
+/// Number of records that are evaluated at a time: their columns fit a processor's first cache.
+const BATCH_RECORDS: usize = 1_024;
+
+/// Client that gets a record that matches.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Destination {
+    /// All records have the destination 0.
+    One,
+    /// Client that has an equal part of all records, in the order of the file.
+    Part {
+        /// Number of clients.
+        clients: u32,
+    },
+    /// Client that an integer of the record names. A negative one means that nobody gets it.
+    Key {
+        /// Integer.
+        key: Expression,
+        /// Number of clients.
+        clients: u32,
+    },
+}
+
+/// Which records of a file are wanted.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Selection {
+    /// Records of the file.
+    pub records: RecordGrid,
+    /// Condition for a record to match.
+    pub predicate: Expression,
+    /// What becomes of the records that match.
+    pub result: Selected,
+}
+
+/// What becomes of the records that match.
+// Sent: append only, pinned by wire/tests/pinned_bytes.rs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Selected {
+    /// They go to clients.
+    Records(Destination),
+    /// A number is computed from them.
+    Number(Reduction),
+}
+
+/// Reason for which a selection is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum SelectionError {
+    /// The records do not fit the file.
+    #[error(transparent)]
+    Records(#[from] RecordGridError),
+    /// The predicate cannot be evaluated.
+    #[error("the predicate cannot be evaluated: {0}")]
+    Predicate(ExpressionError),
+    /// The key cannot be evaluated.
+    #[error("the key cannot be evaluated: {0}")]
+    Key(ExpressionError),
+    /// The number cannot be computed.
+    #[error("the number cannot be computed: {0}")]
+    Number(#[from] ReductionError),
+    /// There are no clients, or too many.
+    #[error("records for {clients} clients: there must be 1 to {CLIENTS_MAX}")]
+    Clients {
+        /// Number of clients.
+        clients: u32,
+    },
+}
+
+/// Record whose key names no client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error(
+    "the key of record {record} is {key}, and there are {clients} clients (0 to {})",
+    clients - 1
+)]
+pub struct KeyError {
+    /// Number of the record in the file.
+    pub record: u64,
+    /// Its key.
+    pub key: u64,
+    /// Number of clients.
+    pub clients: u32,
+}
+
+/// Records of some that match, by their destinations.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Matches {
+    /// Each destination with the number of its records, ascending. None is zero.
+    pub destinations: Vec<(u32, u32)>,
+    /// Position of each record, in the order of the destinations, ascending for each of them.
+    pub positions: Vec<u32>,
+}
+
+/// A checked selection.
+#[derive(Clone, Debug)]
+pub struct Selector {
+    records: RecordGrid,
+    predicate: Evaluator,
+    action: Action,
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    DeliverToOne,
+    DeliverParts(u32),
+    DeliverByKey(Evaluator, u32),
+    Reduce(Reducer),
+}
+
+impl Selection {
+    /// Checks the selection from a file of `file_bytes` bytes with blocks of `block_bytes`.
+    pub fn check(self, file_bytes: u64, block_bytes: u64) -> Result<Selector, SelectionError> {
+        let Self { records, predicate, result } = self;
+        records.validate(file_bytes, block_bytes)?;
+        let bytes = records.record_bytes;
+        predicate.validate_predicate(bytes).map_err(SelectionError::Predicate)?;
+        let kinds = predicate.validate(bytes).map_err(SelectionError::Predicate)?;
+        let predicate = Evaluator::new(predicate, &kinds, bytes);
+        let action = match result {
+            Selected::Records(Destination::Part { clients } | Destination::Key { clients, .. })
+                if clients == 0 || clients > CLIENTS_MAX =>
+            {
+                return Err(SelectionError::Clients { clients });
+            }
+            Selected::Records(Destination::One) => Action::DeliverToOne,
+            Selected::Records(Destination::Part { clients }) => Action::DeliverParts(clients),
+            Selected::Records(Destination::Key { key, clients }) => {
+                key.validate_key(bytes).map_err(SelectionError::Key)?;
+                let kinds = key.validate(bytes).map_err(SelectionError::Key)?;
+                Action::DeliverByKey(Evaluator::new(key, &kinds, bytes), clients)
+            }
+            Selected::Number(reduction) => Action::Reduce(Reducer::new(reduction, bytes)?),
+        };
+        Ok(Selector { records, predicate, action })
+    }
+}
+
+impl Selector {
+    /// Records of the file.
+    pub fn records(&self) -> &RecordGrid {
+        &self.records
+    }
+
+    /// Result of the reduction, of the records that were looked at; `None` for a selection that
+    /// delivers records.
+    pub fn reduced(&self) -> Option<&Reduced> {
+        match &self.action {
+            Action::Reduce(reducer) => Some(reducer.reduced()),
+            _ => None,
+        }
+    }
+
+    /// Looks at records that follow one another, of which the first is number `first` of the file.
+    /// Returns those that match, if they are to be delivered; otherwise adds them to the number.
+    ///
+    /// # Errors
+    /// [`KeyError`] for a record whose key names no client.
+    pub fn look_at(&mut self, first: u64, records: &[u8]) -> Result<Matches, KeyError> {
+        let record_bytes = self.records.record_bytes as usize;
+        let mut found = Vec::new();
+        let batches = records.chunks(BATCH_RECORDS * record_bytes);
+        for (number, batch) in batches.enumerate() {
+            let Column::Truth(matches) = self.predicate.evaluate(batch) else {
+                continue;
+            };
+            let before = number * BATCH_RECORDS;
+            match &mut self.action {
+                Action::Reduce(reducer) => reducer.add(batch, &matches),
+                Action::DeliverToOne => {
+                    found.extend(positions(&matches).map(|at| (0, (before + at) as u32)));
+                }
+                Action::DeliverParts(clients) => {
+                    let all = u128::from(self.records.count);
+                    let part_of = |at: usize| {
+                        let record = u128::from(first + (before + at) as u64);
+                        // Part p begins with record `all * p / clients`.
+                        (((record + 1) * u128::from(*clients) - 1) / all.max(1)) as u32
+                    };
+                    let found_here = positions(&matches);
+                    found.extend(found_here.map(|at| (part_of(at), (before + at) as u32)));
+                }
+                Action::DeliverByKey(key, clients) => {
+                    if !matches.contains(&true) {
+                        continue;
+                    }
+                    let keys = key.evaluate(batch);
+                    for at in positions(&matches) {
+                        let record = first + (before + at) as u64;
+                        if let Some(client) = client_of(&keys, at, *clients, record)? {
+                            found.push((client, (before + at) as u32));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(Matches::of(found))
+    }
+}
+
+/// Positions of the values that are true.
+fn positions(values: &[bool]) -> impl Iterator<Item = usize> + '_ {
+    values.iter().enumerate().filter(|(_, value)| **value).map(|(at, _)| at)
+}
+
+/// Client that the key at a position names.
+fn client_of(keys: &Column, at: usize, clients: u32, record: u64) -> Result<Option<u32>, KeyError> {
+    let key = match keys {
+        Column::Signed(keys) => match u64::try_from(keys[at]) {
+            Ok(key) => key,
+            Err(_) => return Ok(None),
+        },
+        Column::Unsigned(keys) => keys[at],
+        Column::Truth(_) | Column::Float(_) => return Ok(None),
+    };
+    match u32::try_from(key) {
+        Ok(client) if client < clients => Ok(Some(client)),
+        _ => Err(KeyError { record, key, clients }),
+    }
+}
+
+impl Matches {
+    fn of(mut found: Vec<(u32, u32)>) -> Self {
+        // Stable: the positions of each destination ascend.
+        if !found.is_sorted_by_key(|(destination, _)| *destination) {
+            found.sort_by_key(|(destination, _)| *destination);
+        }
+        let mut destinations: Vec<(u32, u32)> = Vec::new();
+        for (destination, _) in &found {
+            match destinations.last_mut() {
+                Some((last, count)) if last == destination => *count += 1,
+                _ => destinations.push((*destination, 1)),
+            }
+        }
+        Self { destinations, positions: found.into_iter().map(|(_, at)| at).collect() }
+    }
+
+    /// Which of the positions are those of a destination.
+    pub fn of_destination(&self, destination: u32) -> Range<usize> {
+        let mut before = 0;
+        for (other, count) in &self.destinations {
+            if *other == destination {
+                return before..before + *count as usize;
+            }
+            before += *count as usize;
+        }
+        0..0
+    }
+}
