@@ -21,7 +21,7 @@ mod traces;
 use arguments::{Arguments, Command, pages};
 use clap::Parser;
 use client::Instance;
-use files::{copies, layout, names, scrub};
+use files::{copies, layout, names, scrub, select};
 use instances::{mounts, servers, space, stops};
 use interface::{ReplacementPolicies, UserError};
 use measurements::{bench, demo, replay};
@@ -87,6 +87,7 @@ fn carry_out(
         Command::Rm(remove) => names::remove(&remove.which, &remove.what),
         Command::Du(du) => names::usage(&du.which, &du.what),
         Command::Scrub(scrub) => scrub::run(&scrub.which, &scrub.what),
+        Command::Select(select) => select::run(&select.which, &select.what),
         Command::Layout(layout) => layout::run(&layout),
         Command::Df(df) => space::show(&df.which),
         Command::Mount(mount) => mounts::mount(&mount.which, &mount.what),

@@ -41,6 +41,7 @@ mod reproduce;
 mod restarted;
 mod run;
 mod scenarios;
+mod selected;
 mod shell;
 mod simulated_disks;
 mod small_calls;

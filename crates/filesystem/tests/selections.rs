@@ -243,7 +243,7 @@ fn bad_selections_are_refused_with_a_cause() {
             let mut selection = all_records();
             change(&mut selection);
             match client.select(&file, selection, DiskOrder::Sorted).await {
-                Err(Fault::BadAccess { cause }) => cause,
+                Err(Fault::BadSelection { cause }) => cause,
                 Err(other) => panic!("{other:?}"),
                 Ok(_) => panic!("it was not refused"),
             }
@@ -267,7 +267,7 @@ fn bad_selections_are_refused_with_a_cause() {
         let selected = client.select(&file, all_records(), DiskOrder::Sorted).await.unwrap();
         let counts = selected.counts(0).await.unwrap();
         let small = selected.take(0, &counts, 0..400, &memory).await;
-        let Err(Fault::BadAccess { cause }) = small else { panic!("{small:?}") };
+        let Err(Fault::BadSelection { cause }) = small else { panic!("{small:?}") };
         assert_eq!(cause, "400 records match, and there is memory for 1");
         selected.end().await;
     });
@@ -354,7 +354,7 @@ async fn share(start: Start, size: u32, share: Share) -> Shared {
     let agreements = group.begin_agreements();
     let found = selecting.find(&agreements, Ok(&file), wanted(), share).await.unwrap();
     let memory = client.world().thaw(vec![0xee; found.count() as usize * 7].into());
-    selecting.take(&group.begin_agreements(), &found, &memory).await.unwrap();
+    selecting.take(&group.begin_agreements(), &found, 0..found.count(), &memory).await.unwrap();
     let count = async |wanted| {
         let agreements = group.begin_agreements();
         selecting.reduce(&agreements, Ok(&file), wanted, Reduction::Count).await
@@ -367,7 +367,7 @@ async fn share(start: Start, size: u32, share: Share) -> Shared {
     let found = selecting.find(&agreements, Ok(&file), wanted(), Share::Even).await.unwrap();
     let bytes = found.count() as usize * 7 - usize::from(rank + 1 == size);
     let small = client.world().thaw(vec![0xee; bytes].into());
-    let refused = selecting.take(&group.begin_agreements(), &found, &small).await;
+    let refused = selecting.take(&group.begin_agreements(), &found, 0..found.count(), &small).await;
     assert_eq!(small.freeze().to_vec(), vec![0xee; bytes]);
     (memory.freeze().to_vec(), counted, differ, refused)
 }
@@ -393,7 +393,7 @@ fn members_of_a_group_share_the_records() {
                 1 => assert!(differ.is_ok()),
                 _ => assert!(matches!(differ, Err(Fault::CallsDiffer { .. })), "{differ:?}"),
             }
-            let Err(Fault::BadAccess { cause }) = refused else { panic!("{refused:?}") };
+            let Err(Fault::BadSelection { cause }) = refused else { panic!("{refused:?}") };
             assert!(cause.contains(&format!("for client {}", size - 1)), "{cause}");
         }
         let together: Vec<u8> = got.iter().flat_map(|(bytes, ..)| bytes.clone()).collect();

@@ -156,7 +156,7 @@ impl ErrorKind {
             Fault::NotADirectory { .. } => Self::NotADirectory,
             Fault::IsADirectory { .. } => Self::IsADirectory,
             Fault::DirectoryNotEmpty { .. } => Self::DirectoryNotEmpty,
-            Fault::BadAccess { .. } => Self::BadAccess,
+            Fault::BadAccess { .. } | Fault::BadSelection { .. } => Self::BadAccess,
             Fault::BadRequest { .. } => Self::Refused,
             Fault::WrongVersion { .. } => Self::WrongVersion,
             Fault::NoSpace { .. } => Self::NoSpace,
@@ -231,6 +231,7 @@ impl ErrorPlace {
             Fault::LockTimedOut { holder, .. } => Self { ranks: vec![*holder], ..nowhere },
             Fault::MembersMissing { missing, .. } => Self { ranks: missing.clone(), ..nowhere },
             Fault::BadAccess { .. }
+            | Fault::BadSelection { .. }
             | Fault::BadRequest { .. }
             | Fault::WrongVersion { .. }
             | Fault::CatalogueFailed { .. }

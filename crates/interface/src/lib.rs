@@ -28,10 +28,13 @@ pub use limits::Limits;
 pub use log::begin_log;
 pub use nearest::nearest;
 pub use policy::{
-    ClientCacheSpec, Cooperation, Declared, DiskOrder, Pattern, Protection, Replacement,
+    ClientCacheSpec, Cooperation, Declared, DiskOrder, Number, NumberKind, Pattern, Protection, Replacement,
     ReplacementPolicies, ReplacementPolicy,
 };
-pub use records::{FieldKind, RecordField, RecordType, key_of, number_of, predicate_of};
+pub use records::{
+    FieldKind, NpyHeader, RecordField, RecordType, key_of, npy_header, number_of, predicate_of,
+    read_npy_header,
+};
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA, mib_s};
 pub use size::{parse_size, size_word};
 pub use whole_file::WholeFile;

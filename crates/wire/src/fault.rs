@@ -215,6 +215,12 @@ pub enum Fault {
         /// Server or file, and what happened.
         cause: String,
     },
+    /// Records cannot be selected so.
+    #[error("the records cannot be selected: {cause}")]
+    BadSelection {
+        /// Mismatch of records, condition, key, file and memory.
+        cause: String,
+    },
     /// The client that made the request cancelled it.
     #[error("the client that made the request cancelled it")]
     Cancelled,
@@ -282,6 +288,9 @@ impl Fault {
             Self::IsSpecial { .. } => "use it in a mount of the instance (`unisono mount DIR`)",
             Self::WritesLost { .. } => {
                 "write again what was written since the last sync; this error comes once"
+            }
+            Self::BadSelection { .. } => {
+                "correct the type of the records, the condition or the key, or give more memory"
             }
             Self::Cancelled => "see the error that was reported first",
             Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",

@@ -139,7 +139,7 @@ pinned!(message: Message {
     Message::Request { .. }, Message::Request { id: ID, request: ServerRequest::Stop.into() },
         "01 | 07 61";
     Message::Reply { .. }, Message::Reply { id: ID, result: Err(Fault::Cancelled) },
-        "02 | 07 01 1a";
+        "02 | 07 01 1b";
     Message::Group(_), Message::Group(GroupMessage::Leave), "03 | 02";
     Message::CacheCommand(_),
         Message::CacheCommand(CacheCommand::Invalidate { number: 3, line: LINE }),
@@ -216,7 +216,7 @@ pinned!(request: Request {
     Request::Collective(CollectiveRequest::Cancel { .. }),
         CollectiveRequest::Cancel {
             transfer: TransferName::Part(5), cause: Box::new(Fault::Cancelled)
-        }.into(), "22 | 01 05 1a";
+        }.into(), "22 | 01 05 1b";
     Request::Collective(CollectiveRequest::Plan(_)),
         CollectiveRequest::Plan(Box::new(plan())).into(), "23 | 01 09 00 06 02 01 03 ac 02";
     Request::Collective(CollectiveRequest::JoinWithData(_)),
@@ -440,7 +440,7 @@ pinned!(group_message: GroupMessage {
         GroupMessage::Agree { number: 1, round: 2, values: vec![(ClientId(3), 4)], fault: None },
         "01 | 01 02 01 03 04 00";
     GroupMessage::Leave, GroupMessage::Leave, "02";
-    GroupMessage::Broken { .. }, GroupMessage::Broken { fault: Fault::Cancelled }, "03 | 1a";
+    GroupMessage::Broken { .. }, GroupMessage::Broken { fault: Fault::Cancelled }, "03 | 1b";
 });
 
 pinned!(fault: Fault {
@@ -472,7 +472,8 @@ pinned!(fault: Fault {
     Fault::ReadOnly, Fault::ReadOnly, "17";
     Fault::IsSpecial { .. }, Fault::IsSpecial { name: a(), kind: b() }, "18 | 01 61 01 62";
     Fault::WritesLost { .. }, Fault::WritesLost { cause: a() }, "19 | 01 61";
-    Fault::Cancelled, Fault::Cancelled, "1a";
+    Fault::BadSelection { .. }, Fault::BadSelection { cause: a() }, "1a | 01 61";
+    Fault::Cancelled, Fault::Cancelled, "1b";
 });
 
 /// The explicit numbers of enums without fields are those that postcard counts.

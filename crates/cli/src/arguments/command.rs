@@ -10,6 +10,7 @@ use super::programs::{Replay, WhatIf};
 use super::record::Record;
 use super::reproduce::Reproduce;
 use super::run::Run;
+use super::select::Select;
 use super::servers::{Doctor, KeepMemory, RestartServers, Serve, ServeRemote, Start, Stop};
 use super::sim::Sim;
 use super::traces::Traces;
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     Du(OnInstance<Du>),
     /// Read all that servers have of files, compare it with copies, and repair what is damaged.
     Scrub(OnInstance<MaybeNamed>),
+    /// Select the records of a file that match a condition, or count them, at the servers.
+    Select(OnInstance<Select>),
     /// Show or set the placement of files on servers, and their buffering there.
     #[command(subcommand)]
     Layout(Layout),

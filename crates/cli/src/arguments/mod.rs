@@ -14,6 +14,7 @@ mod programs;
 mod record;
 mod reproduce;
 mod run;
+mod select;
 mod servers;
 mod sim;
 mod traces;
@@ -33,6 +34,7 @@ pub(crate) use programs::{Replay, WhatIf};
 pub(crate) use record::Record;
 pub(crate) use reproduce::Reproduce;
 pub(crate) use run::Run;
+pub(crate) use select::{Select, SelectFormat};
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start, Stop};
 pub(crate) use sim::{Calibrate, Demerit, Sim, SimCommand};
 pub(crate) use traces::{

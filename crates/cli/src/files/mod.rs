@@ -6,3 +6,4 @@ mod globs;
 pub(crate) mod layout;
 pub(crate) mod names;
 pub(crate) mod scrub;
+pub(crate) mod select;

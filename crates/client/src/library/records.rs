@@ -15,6 +15,7 @@ use filesystem::collective::{Agreements, FoundRecords, Selecting, Share};
 use interface::UserError;
 use policy::{Expression, RecordGrid, Reduced, Reduction};
 use std::future::Future;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use world_real::RealWorld;
@@ -71,6 +72,35 @@ impl File {
         let (count, found) = found.wait()?;
         let (file, group, record_bytes) = (self.clone(), group.cloned(), records.record_bytes);
         Ok(Records { file, group, found, count, record_bytes })
+    }
+
+    /// Finds the records that match, for this process alone, and divides them into parts: a record
+    /// goes to the part that `key` names, and to none if that is negative.
+    ///
+    /// # Errors
+    /// As for [`File::find_records`].
+    pub fn divide_records(
+        &self,
+        records: RecordGrid,
+        condition: Expression,
+        key: Expression,
+        parts: u32,
+    ) -> Result<Vec<Records>, UserError> {
+        let (known, thread) = (self.known().clone(), Arc::clone(&self.connection().0.thread));
+        let end = records.extent_end();
+        let found = self.on_records(None, "divide", false, async move |call| {
+            let file = known.reaching(&call.shared.client, end).await?;
+            let (wanted, by) = ((records, condition), (key, parts));
+            let found = call.selecting().divide(&file, wanted, by).await?;
+            let one = |one: FoundRecords<_>| (one.count(), Arc::new(OnThread::new(&thread, one)));
+            Ok(found.into_iter().map(one).collect::<Vec<_>>())
+        });
+        let record_bytes = records.record_bytes;
+        let one = |(count, found)| {
+            let (file, group) = (self.clone(), None);
+            Records { file, group, found, count, record_bytes }
+        };
+        Ok(found.wait()?.into_iter().map(one).collect())
     }
 
     /// Computes a number from the records that match. With a group, all members make the call, and
@@ -137,13 +167,28 @@ impl Records {
         RawMemory::read_to(into, |memory| self.start_read_memory(memory))
     }
 
+    /// Reads as many records as `into` has room for, from the one of number `first` among those
+    /// of this process on. With a group, all members make the call. Returns their number.
+    ///
+    /// # Errors
+    /// As for [`Records::read`].
+    pub fn read_from(&self, first: u64, into: &mut [u8]) -> Result<u64, UserError> {
+        let room = into.len() as u64 / u64::from(self.record_bytes.max(1));
+        let range = first.min(self.count)..first.saturating_add(room).min(self.count);
+        RawMemory::read_to(into, |memory| self.start_read_range(range, memory))
+    }
+
     /// Begins a [`Records::read`] to memory of the caller.
     pub fn start_read_memory(&self, memory: RawMemory) -> Operation<u64> {
-        let (found, count) = (Arc::clone(&self.found), self.count);
+        self.start_read_range(0..self.count, memory)
+    }
+
+    fn start_read_range(&self, range: Range<u64>, memory: RawMemory) -> Operation<u64> {
+        let (found, count) = (Arc::clone(&self.found), range.end - range.start);
         self.file.on_records(self.group.as_ref(), "read", true, async move |call| {
-            let memory = memory.lend();
-            let taken = call.selecting().take(&call.agreements, found.get(), &memory).await;
-            taken.map(|()| count)
+            let (memory, selecting) = (memory.lend(), call.selecting());
+            let taken = selecting.take(&call.agreements, found.get(), range, &memory);
+            taken.await.map(|()| count)
         })
     }
 }

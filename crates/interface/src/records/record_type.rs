@@ -10,6 +10,7 @@
 
 use crate::{UserError, nearest};
 use policy::{FieldAt, Number, NumberKind, RECORD_BYTES_MAX};
+use std::fmt;
 
 /// Largest number of fields of a record.
 const FIELDS_MAX: usize = 4_096;
@@ -32,7 +33,17 @@ pub struct RecordField {
 pub enum FieldKind {
     /// Number, which conditions can use.
     Number(Number),
-    /// Text, complex number or other bytes, which are only carried.
+    /// Text of one byte a letter, with zeros behind it, which is only carried.
+    Text {
+        /// Bytes of each element.
+        bytes: u32,
+    },
+    /// Text of four bytes a letter (UTF-32, little-endian), with zeros behind it.
+    WideText {
+        /// Bytes of each element.
+        bytes: u32,
+    },
+    /// Complex number, date or other bytes, which are only carried.
     Other {
         /// Bytes of each element.
         bytes: u32,
@@ -44,6 +55,8 @@ pub enum FieldKind {
 pub struct RecordType {
     fields: Vec<RecordField>,
     record_bytes: u32,
+    /// True for a scalar, which is no record with a field.
+    is_scalar: bool,
 }
 
 impl FieldKind {
@@ -51,7 +64,7 @@ impl FieldKind {
     pub fn bytes(self) -> u32 {
         match self {
             Self::Number(number) => number.kind.bytes(),
-            Self::Other { bytes } => bytes,
+            Self::Text { bytes } | Self::WideText { bytes } | Self::Other { bytes } => bytes,
         }
     }
 
@@ -63,7 +76,10 @@ impl FieldKind {
             b'<' | b'=' | b'|' => (false, &word[1..]),
             _ => (false, word),
         };
-        let number = |kind| Some(Self::Number(Number { kind, is_big_endian }));
+        let number = |kind: NumberKind| {
+            let is_big_endian = is_big_endian && kind.bytes() > 1;
+            Some(Self::Number(Number { kind, is_big_endian }))
+        };
         match rest {
             "?" | "b1" | "bool" => return number(NumberKind::Bool),
             "i1" | "int8" => return number(NumberKind::I8),
@@ -80,12 +96,33 @@ impl FieldKind {
         }
         let letter = rest.chars().next()?;
         let bytes: u32 = rest.get(letter.len_utf8()..)?.parse().ok()?;
-        let unit = match letter {
-            'S' | 'a' | 'V' | 'x' | 'c' | 'f' | 'm' | 'M' => 1,
-            'U' => 4,
+        let made = match letter {
+            'S' | 'a' => |bytes| Self::Text { bytes },
+            'U' if !is_big_endian => |bytes| Self::WideText { bytes },
+            'U' | 'V' | 'x' | 'c' | 'f' => |bytes| Self::Other { bytes },
             _ => return None,
         };
-        bytes.checked_mul(unit).filter(|bytes| *bytes > 0).map(|bytes| Self::Other { bytes })
+        let bytes = if letter == 'U' { bytes.checked_mul(4)? } else { bytes };
+        (bytes > 0).then(|| made(bytes))
+    }
+}
+
+impl fmt::Display for FieldKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(Number { kind: NumberKind::Bool, .. }) => out.write_str("|b1"),
+            Self::Number(Number { kind, is_big_endian }) => {
+                let order = match (kind.bytes(), is_big_endian) {
+                    (1, _) => '|',
+                    (_, true) => '>',
+                    (_, false) => '<',
+                };
+                write!(out, "{order}{kind}")
+            }
+            Self::Text { bytes } => write!(out, "|S{bytes}"),
+            Self::WideText { bytes } => write!(out, "<U{}", bytes / 4),
+            Self::Other { bytes } => write!(out, "|V{bytes}"),
+        }
     }
 }
 
@@ -127,7 +164,7 @@ impl RecordType {
                 return Err(bad(format!("there are two fields {:?}", field.name)));
             }
         }
-        Ok(Self { fields, record_bytes })
+        Ok(Self { fields, record_bytes, is_scalar: false })
     }
 
     /// Reads a type that a user has written.
@@ -159,7 +196,33 @@ impl RecordType {
                 named.push(field);
             }
         }
-        Self::new(named, offset)
+        let is_scalar = !text.starts_with('[') && !text.contains(':');
+        Ok(Self { is_scalar, ..Self::new(named, offset)? })
+    }
+
+    /// The type as NumPy describes it in files.
+    pub(super) fn described(&self) -> String {
+        if let ([field], true) = (&self.fields[..], self.is_scalar) {
+            return format!("'{}'", field.kind);
+        }
+        let mut fields: Vec<&RecordField> = self.fields.iter().collect();
+        fields.sort_by_key(|field| field.offset);
+        let (mut parts, mut at) = (Vec::new(), 0);
+        let gap = |from: u32, to: u32| (to > from).then(|| format!("('', '|V{}')", to - from));
+        for field in fields {
+            parts.extend(gap(at, field.offset));
+            let shape: Vec<String> = field.shape.iter().map(u32::to_string).collect();
+            let quote = if field.name.contains('\'') { '"' } else { '\'' };
+            let RecordField { name, kind, .. } = field;
+            parts.push(match &shape[..] {
+                [] => format!("({quote}{name}{quote}, '{kind}')"),
+                [one] => format!("({quote}{name}{quote}, '{kind}', ({one},))"),
+                all => format!("({quote}{name}{quote}, '{kind}', ({}))", all.join(", ")),
+            });
+            at = field.offset + field.elements().unwrap_or(0) * kind.bytes();
+        }
+        parts.extend(gap(at, self.record_bytes));
+        format!("[{}]", parts.join(", "))
     }
 
     /// Bytes of a record.

@@ -121,6 +121,19 @@ pub(super) async fn turn<C: Clock>(clock: &C) {
     clock.sleep(Duration::from_us(10)).await;
 }
 
+/// Waits for one further poll, however late this task runs: a short sleep may end at once.
+pub(super) async fn wait_for_next_poll() {
+    let mut is_second = false;
+    poll_fn(move |context: &mut Context<'_>| {
+        if std::mem::replace(&mut is_second, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// Polls once and drops the future. Returns true if it was ready.
 pub(super) async fn abandon(future: impl Future) -> bool {
     let mut future = std::pin::pin!(future);

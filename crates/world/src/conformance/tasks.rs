@@ -1,7 +1,9 @@
 //! Cases for tasks: their start, and their end when the handle is dropped.
 
 use super::Fixture;
-use super::support::{Guard, Log, Signal, eventually, list_cases, turn};
+use super::support::{
+    Guard, Log, Signal, eventually, list_cases, turn, wait_for_next_poll,
+};
 use crate::Tasks;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -115,12 +117,11 @@ fn a_task_can_drop_its_own_handle<F: Fixture>(fixture: &mut F) {
         let handle = Rc::new(RefCell::new(None));
         let own = Rc::clone(&handle);
         let seen = (line_after.clone(), line_after_await.clone(), Guard(dropped.clone()));
-        let clock = world.clone();
         *handle.borrow_mut() = Some(world.spawn(async move {
             let (line_after, line_after_await, _guard) = seen;
             drop(own.borrow_mut().take());
             line_after.set();
-            turn(&clock).await;
+            wait_for_next_poll().await;
             line_after_await.set();
         }));
         line_after.wait().await;

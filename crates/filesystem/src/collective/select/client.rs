@@ -46,7 +46,7 @@ impl<W: World> Client<W> {
     /// records of it by its [name](Selected::number).
     ///
     /// # Errors
-    /// [`Fault::BadAccess`] for a selection that cannot be made of the file, and for a key that
+    /// [`Fault::BadSelection`] for a selection that cannot be made of the file, and for a key that
     /// names no client. Other faults of the servers.
     pub async fn select(
         &self,
@@ -193,7 +193,7 @@ impl<W: World> Selected<W> {
     /// numbers among them, the first at byte 0.
     ///
     /// # Errors
-    /// [`Fault::BadAccess`] if the memory is too small. Faults of the servers.
+    /// [`Fault::BadSelection`] if the memory is too small. Faults of the servers.
     pub async fn take(
         &self,
         destination: u32,
@@ -206,7 +206,7 @@ impl<W: World> Selected<W> {
         if memory.length() < needed {
             let given = memory.length() / self.record_bytes.max(1);
             let cause = format!("{records} records match, and there is memory for {given}");
-            return Err(Fault::BadAccess { cause });
+            return Err(Fault::BadSelection { cause });
         }
         let places = self.places_of(counts, wanted);
         if places.is_empty() {

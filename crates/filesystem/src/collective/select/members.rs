@@ -11,6 +11,7 @@ use policy::{Destination, DiskOrder, Expression, RecordGrid, Reduced, Reduction,
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
+use std::rc::Rc;
 use units::ClientId;
 use wire::{Fault, FileRecord, GATHER_BYTES_MAX, decode_record, encode_record};
 use world::{Memory, World};
@@ -38,7 +39,7 @@ pub struct Selecting<'a, W: World> {
 
 /// Records of one member that match. They stay at the servers until the selection ends.
 pub struct FoundRecords<W: World> {
-    selected: Selected<W>,
+    selected: Rc<Selected<W>>,
     destination: u32,
     counts: RecordCounts,
     wanted: Range<u64>,
@@ -103,7 +104,30 @@ impl<'a, W: World> Selecting<'a, W> {
             Share::Even => portion(total, rank, size)..portion(total, rank + 1, size),
             Share::Part | Share::Key(_) => 0..total,
         };
-        Ok(FoundRecords { selected, destination, counts, wanted })
+        Ok(FoundRecords { selected: Rc::new(selected), destination, counts, wanted })
+    }
+
+    /// Finds the records of an open file that match, and divides them into parts: a record goes to
+    /// the part that `key` names. For a client alone.
+    ///
+    /// # Errors
+    /// As for [`Client::select`].
+    pub async fn divide(
+        &self,
+        file: &FileRecord,
+        (records, condition): (RecordGrid, Expression),
+        (key, parts): (Expression, u32),
+    ) -> Result<Vec<FoundRecords<W>>, Fault> {
+        let result = policy::Selected::Records(Destination::Key { key, clients: parts });
+        let selection = Selection { records, predicate: condition, result };
+        let selected = Rc::new(self.client.select(file, selection, DiskOrder::Sorted).await?);
+        let mut found = Vec::with_capacity(parts as usize);
+        for destination in 0..parts {
+            let counts = selected.counts(destination).await?;
+            let (selected, wanted) = (Rc::clone(&selected), 0..counts.total());
+            found.push(FoundRecords { selected, destination, counts, wanted });
+        }
+        Ok(found)
     }
 
     /// Computes a number from the records of an open file that match.
@@ -150,22 +174,24 @@ impl<'a, W: World> Selecting<'a, W> {
         self.agree(names.get(1), number).await.and(begun)
     }
 
-    /// Takes the records of this member into a memory.
+    /// Takes records of this member into a memory: those of the numbers `range` among its own.
     ///
     /// # Errors
-    /// [`Fault::BadAccess`] if a member's memory is too small; then nothing has moved. Faults of
-    /// the servers.
+    /// [`Fault::BadSelection`] if a member's memory is too small, or if it has no such records; then
+    /// nothing has moved. Faults of the servers.
     pub async fn take(
         &self,
         agreements: &Agreements,
         found: &FoundRecords<W>,
+        range: Range<u64>,
         memory: &W::Memory,
     ) -> Result<(), Fault> {
         let Agreements(names) = agreements;
-        let room = found.check_room(self.rank(), memory);
+        let room = found.check_room(self.rank(), &range, memory);
         self.agree(names.first(), room).await?;
         let FoundRecords { selected, destination, counts, wanted } = found;
-        let taken = selected.take(*destination, counts, wanted.clone(), memory).await;
+        let wanted = wanted.start + range.start..wanted.start + range.end;
+        let taken = selected.take(*destination, counts, wanted, memory).await;
         self.agree(names.get(1), taken).await.map(|_| ())
     }
 
@@ -205,17 +231,22 @@ impl<W: World> FoundRecords<W> {
         self.wanted.end - self.wanted.start
     }
 
-    fn check_room(&self, rank: u32, memory: &W::Memory) -> Result<(), Fault> {
+    fn check_room(
+        &self,
+        rank: u32,
+        range: &Range<u64>,
+        memory: &W::Memory,
+    ) -> Result<(), Fault> {
         let room = memory.length() / self.selected.record_bytes().max(1);
-        let count = self.count();
+        let (count, all) = (range.end.saturating_sub(range.start), self.count());
+        let bad = |cause| Err(Fault::BadSelection { cause });
         match room >= count {
-            true => Ok(()),
-            false => Err(Fault::BadAccess {
-                cause: format!(
-                    "{count} records are for {}, and its memory has room for {room}",
-                    ClientId(rank)
-                ),
-            }),
+            true if range.end <= all => Ok(()),
+            true => bad(format!("{all} records are for {}, and more were asked for", ClientId(rank))),
+            false => bad(format!(
+                "{count} records are for {}, and its memory has room for {room}",
+                ClientId(rank)
+            )),
         }
     }
 }

@@ -74,7 +74,7 @@ async fn begin<W: World>(
     let file = server.files().get(file)?;
     let selector = selection
         .check(file.bytes(), file.stripe.block_bytes)
-        .map_err(|error| Fault::BadAccess { cause: error.to_string() })?;
+        .map_err(|error| Fault::BadSelection { cause: error.to_string() })?;
     // A cut of the file ends the scan.
     let guard = server.active_transfers().enter(TransferKey::Part(from, number), file.file)?;
     let selection = server.selections().begin((from, number), file, selector)?;

@@ -67,7 +67,7 @@ async fn look_at<W: World>(
     let (found, head) = find(server, selection, block).await?;
     if let Some(head) = head {
         if !selection.has_room_for_head(head.length()) {
-            return Err(Fault::BadAccess {
+            return Err(Fault::BadSelection {
                 cause: format!(
                     "records that cross the ends of blocks have more than {HEADS_BYTES_MAX} bytes \
                      beyond these at one server; use blocks that hold a whole number of records"
@@ -138,7 +138,7 @@ pub(super) fn match_records<P: Payload>(
         cause: "these servers hold data without bytes, which no predicate can look at".to_owned(),
     })?;
     let looked_at = selection.selector.borrow_mut().look_at(first, bytes);
-    looked_at.map_err(|error: KeyError| Fault::BadAccess { cause: error.to_string() })
+    looked_at.map_err(|error: KeyError| Fault::BadSelection { cause: error.to_string() })
 }
 
 /// Packs records that match, in the order of their destinations.

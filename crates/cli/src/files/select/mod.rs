@@ -1,0 +1,226 @@
+//! `select`: finds records of a file that match, and writes them, or computes a number of them.
+
+mod csv;
+mod parquet_file;
+mod sink;
+
+use crate::arguments::{InstanceOnly, Select, SelectFormat};
+use crate::instances::servers::instance;
+use crate::output::format::plural;
+use crate::output::present;
+use client::{Connection, Constant, Expression, File, RecordGrid, Records, Reduced, Reduction};
+use interface::{
+    NpyHeader, RecordType, UserError, key_of, number_of, predicate_of, read_npy_header,
+};
+use serde_json::{Value, json};
+use sink::Sink;
+use std::path::{Path, PathBuf};
+
+/// Bytes of records that are in memory at a time.
+const WINDOW_BYTES: usize = 16 << 20;
+
+/// Bytes of a file in which its header is looked for.
+const HEADER_BYTES: usize = 1 << 16;
+
+pub(crate) fn run(which: &InstanceOnly, arguments: &Select) -> Result<(), UserError> {
+    let connection = Connection::open(&instance(which))?;
+    let file = connection.open_file(&client::instance_name(&arguments.name))?;
+    let NpyHeader { records, start, count } = records_of(&file, arguments)?;
+    let grid = RecordGrid { start, record_bytes: records.record_bytes(), count };
+    let condition = match &arguments.condition {
+        Some(text) => predicate_of(&records, text)?,
+        None => Expression::always(),
+    };
+    if let Some(reduction) = reduction_of(&records, arguments)? {
+        let reduced = file.reduce_records(None, grid, condition, reduction)?;
+        return show_number(which, arguments, &reduced);
+    }
+    let format = arguments.format.unwrap_or_else(|| format_of(arguments.output.as_deref()));
+    let written = match (&arguments.by, &arguments.output) {
+        (None, None) => {
+            let found = file.find_records(None, grid, condition, client::Share::Even)?;
+            // Nothing but records goes to standard output.
+            return write(&found, &records, Sink::standard_output(format)?);
+        }
+        (None, Some(path)) => {
+            let found = file.find_records(None, grid, condition, client::Share::Even)?;
+            write(&found, &records, Sink::create(path, format)?)?;
+            vec![(path.clone(), found.count())]
+        }
+        (Some(key), output) => {
+            let key = key_of(&records, key)?;
+            let (Some(path), Some(parts)) = (output, arguments.parts) else {
+                return Err(UserError::usage(
+                    "cannot divide records",
+                    "--by writes a file for each part",
+                    "give --parts N and --output FILE",
+                ));
+            };
+            let found = file.divide_records(grid, condition, key, parts)?;
+            let mut written = Vec::new();
+            for (number, found) in found.iter().enumerate() {
+                let path = numbered(path, number);
+                write(found, &records, Sink::create(&path, format)?)?;
+                written.push((path, found.count()));
+            }
+            written
+        }
+    };
+    show_files(which, count, &written)
+}
+
+/// Returns the type of the records, the first byte, and their number.
+fn records_of(file: &File, arguments: &Select) -> Result<NpyHeader, UserError> {
+    let file_bytes = file.size()?;
+    let mut found = match &arguments.record_type {
+        Some(text) => {
+            let (records, start) = (RecordType::parse(text)?, arguments.offset.unwrap_or(0));
+            let (bytes, left) = (u64::from(records.record_bytes()), file_bytes.checked_sub(start));
+            let count = match (arguments.records, left) {
+                (Some(count), _) => count,
+                (None, Some(left)) if left % bytes == 0 => left / bytes,
+                _ => {
+                    return Err(UserError::usage(
+                        format!("cannot read {:?} as records", arguments.name),
+                        format!(
+                            "{file_bytes} bytes from byte {start} on are no whole number of \
+                             records of {bytes} bytes"
+                        ),
+                        "correct the type, or give --offset or --records",
+                    ));
+                }
+            };
+            return Ok(NpyHeader { records, start, count });
+        }
+        None => {
+            let mut bytes = vec![0; HEADER_BYTES.min(file_bytes as usize)];
+            let read = file.read_at(&mut bytes, 0)?;
+            read_npy_header(&bytes[..read])?
+        }
+    };
+    found.start = arguments.offset.unwrap_or(found.start);
+    found.count = arguments.records.unwrap_or(found.count);
+    Ok(found)
+}
+
+/// Returns the number that the arguments ask for, if they do.
+fn reduction_of(
+    records: &RecordType,
+    arguments: &Select,
+) -> Result<Option<Reduction>, UserError> {
+    let value = |text: &String| number_of(records, text);
+    Ok(if arguments.count {
+        Some(Reduction::Count)
+    } else if let Some(text) = &arguments.minimum {
+        Some(Reduction::Minimum(value(text)?))
+    } else if let Some(text) = &arguments.maximum {
+        Some(Reduction::Maximum(value(text)?))
+    } else if let Some(text) = &arguments.sum {
+        Some(Reduction::Sum(value(text)?))
+    } else if let Some(text) = &arguments.histogram {
+        Some(Reduction::Histogram { of: value(text)?, edges: arguments.edges.clone() })
+    } else {
+        None
+    })
+}
+
+/// Returns the form that a file has by its name.
+fn format_of(output: Option<&Path>) -> SelectFormat {
+    let Some(path) = output else { return SelectFormat::Csv };
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    match extension.as_deref() {
+        Some("csv") => SelectFormat::Csv,
+        Some("npy") => SelectFormat::Npy,
+        Some("parquet") => SelectFormat::Parquet,
+        _ => SelectFormat::Raw,
+    }
+}
+
+/// Returns the path of a part: `events.3.csv` for `events.csv`.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    match path.extension() {
+        Some(extension) => {
+            path.with_extension(format!("{number}.{}", extension.to_string_lossy()))
+        }
+        None => path.with_extension(number.to_string()),
+    }
+}
+
+/// Writes records, a window at a time.
+fn write(found: &Records, records: &RecordType, mut sink: Sink<'_>) -> Result<(), UserError> {
+    let record_bytes = records.record_bytes() as usize;
+    let room = (WINDOW_BYTES / record_bytes).max(1).min(found.count() as usize);
+    let mut window = vec![0; room * record_bytes];
+    sink.begin(records, found.count())?;
+    let mut first = 0;
+    while first < found.count() {
+        let read = found.read_from(first, &mut window)?;
+        if read == 0 || !sink.write(records, &window[..read as usize * record_bytes])? {
+            break;
+        }
+        first += read;
+    }
+    sink.end()
+}
+
+fn show_files(
+    which: &InstanceOnly,
+    of: u64,
+    written: &[(PathBuf, u64)],
+) -> Result<(), UserError> {
+    if which.json {
+        let files = written.iter().map(|(path, count)| json!({ "file": path, "records": count }));
+        let files: Vec<Value> = files.collect();
+        return present::json(&json!({
+            "schema": "unisono.select/1", "of_records": of, "files": files,
+        }));
+    }
+    present::lines(written.iter().map(|(path, count)| {
+        format!("{}: {} of {of}", path.display(), plural(*count, "record"))
+    }))
+}
+
+fn show_number(
+    which: &InstanceOnly,
+    arguments: &Select,
+    reduced: &Reduced,
+) -> Result<(), UserError> {
+    let edges = &arguments.edges;
+    if !which.json {
+        return match reduced {
+            Reduced::Histogram(counts) => {
+                let bins = edges.windows(2).zip(counts);
+                present::lines(bins.map(|(bin, count)| {
+                    format!("{},{},{count}", csv::float(bin[0]), csv::float(bin[1]))
+                }))
+            }
+            other => present::line(&text_of(other)),
+        };
+    }
+    let value = match reduced {
+        Reduced::Count(count) => json!(count),
+        Reduced::Histogram(counts) => json!({ "edges": edges, "counts": counts }),
+        Reduced::Minimum(None) | Reduced::Maximum(None) => Value::Null,
+        other => {
+            // A number of JSON if it is one there; NaN and infinities are texts.
+            let text = text_of(other);
+            serde_json::from_str(&text).unwrap_or(Value::String(text))
+        }
+    };
+    present::json(&json!({ "schema": "unisono.select/1", "value": value }))
+}
+
+fn text_of(reduced: &Reduced) -> String {
+    match reduced {
+        Reduced::Count(count) => count.to_string(),
+        Reduced::Minimum(None) | Reduced::Maximum(None) => "none".to_owned(),
+        Reduced::Minimum(Some(value)) | Reduced::Maximum(Some(value)) => match value {
+            Constant::Signed(value) => value.to_string(),
+            Constant::Unsigned(value) => value.to_string(),
+            Constant::Float(value) => csv::float(*value),
+        },
+        Reduced::IntegerSum(sum) => sum.to_string(),
+        Reduced::FloatSum(sum, _) => csv::float(*sum),
+        Reduced::Histogram(_) => String::new(),
+    }
+}
