@@ -98,6 +98,25 @@ fn requests_of_files_and_of_messages_are_waited_for_together() {
 }
 
 #[test]
+fn ranks_select_records() {
+    let servers = Servers::start();
+    let (include, lib) = (prefix().join("include"), prefix().join("lib"));
+    let flags = [
+        format!("-I{}", include.display()),
+        format!("-L{}", lib.display()),
+        format!("-Wl,-rpath,{}", lib.display()),
+        "-lunisono".to_owned(),
+    ];
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    for family in FAMILIES {
+        let name = format!("unisono://records.{}", family.name());
+        let text = servers.run_with(family, 3, "records.c", &flags, &[&name]);
+        let last = text.lines().find(|line| line.starts_with("records: "));
+        assert!(last.is_some_and(|line| line.ends_with("checks passed")), "{family:?}: {text}");
+    }
+}
+
+#[test]
 fn modes_sizes_and_error_handlers_are_those_of_the_standard() {
     check(&FAMILIES, "modes", &["modes.c"], &[]);
 }

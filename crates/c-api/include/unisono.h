@@ -484,6 +484,125 @@ int64_t unisono_write_all(unisono_group_t *group, unisono_file_t *file,
                           const unisono_part_t *part, const void *memory, uint64_t memory_bytes,
                           const unisono_collective_options_t *options);
 
+/* ---- Records -------------------------------------------------------------------------------- */
+
+/* Selects records of a file that match a condition. The servers look at all records; only those
+ * that match, or a number of them, come to the program. A type says what a record has, with the
+ * kinds of NumPy: "id:u8, energy:f4, at:3f8". NULL means that the file says so, by a header of
+ * NumPy's .npy format. A value is a field ("energy"), an element of one ("at[2]"), or is computed
+ * of one: "flags & 4", "id % 16", "hash(id)", "bin(energy, 0, 0.25)", which is
+ * floor((energy - 0) / 0.25). */
+
+/* A condition over the fields of a record, for any type that has them. */
+typedef struct unisono_condition unisono_condition_t;
+
+/* Comparisons. */
+enum {
+    UNISONO_EQUAL = 0,
+    UNISONO_NOT_EQUAL = 1,
+    UNISONO_LESS = 2,
+    UNISONO_LESS_OR_EQUAL = 3,
+    UNISONO_GREATER = 4,
+    UNISONO_GREATER_OR_EQUAL = 5
+};
+
+/* A condition as a text in the manner of Python: "energy > 5 and (0 <= at[0] < 1 or id in {1, 2})". */
+int unisono_condition_text(const char *text, unisono_condition_t **condition);
+
+/* Compares a value with a number, which for a field of 4 bytes is rounded to one. NaN equals
+ * nothing. */
+int unisono_condition_compare(const char *value, uint32_t comparison, double with,
+                              unisono_condition_t **condition);
+
+/* Compares a value with an integer, exactly. */
+int unisono_condition_compare_integer(const char *value, uint32_t comparison, int64_t with,
+                                      unisono_condition_t **condition);
+
+/* True if a value is one of `count` integers, at most 1024. */
+int unisono_condition_in(const char *value, const int64_t *set, size_t count,
+                         unisono_condition_t **condition);
+
+/* True if both are. The two stay as they are. */
+int unisono_condition_and(const unisono_condition_t *left, const unisono_condition_t *right,
+                          unisono_condition_t **condition);
+
+/* True if one of the two is. */
+int unisono_condition_or(const unisono_condition_t *left, const unisono_condition_t *right,
+                         unisono_condition_t **condition);
+
+/* True if the other one is not. */
+int unisono_condition_not(const unisono_condition_t *of, unisono_condition_t **condition);
+
+/* Frees a condition. */
+int unisono_condition_free(unisono_condition_t *condition);
+
+/* Shares of the members of a group. */
+enum {
+    UNISONO_SHARE_EVEN = 0, /* as many records as the others, or one more, in the order of the file */
+    UNISONO_SHARE_PART = 1  /* those in an equal part of the file, in its order */
+};
+
+/* Which records of a file there are. Set size to sizeof(unisono_records_options_t) and the rest to 0
+ * for all of them. */
+typedef struct unisono_records_options {
+    size_t size;
+    uint64_t offset; /* first byte of the first record; 0 means the start, or the end of a header */
+    uint64_t count;  /* number of records; 0 means all */
+    uint64_t share;  /* UNISONO_SHARE_EVEN ... */
+} unisono_records_options_t;
+
+/* Records of the calling process that match. */
+typedef struct unisono_records unisono_records_t;
+
+/* Finds the records that match. With a group all members make the call with equal arguments, and
+ * each gets its share; with NULL the process gets all. condition: NULL means all records match.
+ * key: NULL, or an integer of each record that is the rank of the member that gets it; nobody gets a
+ * record for which it is negative. options: NULL means the default.
+ * Errors: -EINVAL (kind usage) for a type or condition that makes no sense, with which a member
+ * does not join the call; -EINVAL (kind bad-access) for records that are not in the file, and a key
+ * that is no rank; kind calls-differ when members want different records. */
+int unisono_find_records(unisono_file_t *file, unisono_group_t *group, const char *type,
+                         const unisono_condition_t *condition, const char *key,
+                         const unisono_records_options_t *options, unisono_records_t **records);
+
+/* Number of records of the calling process. */
+int unisono_records_count(const unisono_records_t *records, uint64_t *count);
+
+/* Reads the records into memory, in the order of the file, one after the other. With a group all
+ * members make the call. Returns their number. May be called again.
+ * Errors: -EINVAL (kind bad-access) at all members when the memory of one is too small. */
+int64_t unisono_records_read(unisono_records_t *records, void *memory, uint64_t memory_bytes);
+
+/* Frees the handle. Servers keep records until all members have freed theirs. */
+int unisono_records_free(unisono_records_t *records);
+
+/* Returns the number of all records that match. Arguments are those of unisono_find_records; share
+ * means nothing. */
+int64_t unisono_count_records(unisono_file_t *file, unisono_group_t *group, const char *type,
+                              const unisono_condition_t *condition,
+                              const unisono_records_options_t *options);
+
+/* Numbers of the values of all records that match. */
+enum {
+    UNISONO_MINIMUM = 0, /* NaN if there is one, or if there is no record */
+    UNISONO_MAXIMUM = 1,
+    UNISONO_SUM = 2
+};
+
+/* Computes a number of the values of all records that match. result: the number as a float, may be
+ * NULL. integer: the number exactly, or NULL; -EINVAL if it is no integer of 64 bits. */
+int unisono_reduce_records(unisono_file_t *file, unisono_group_t *group, const char *type,
+                           const unisono_condition_t *condition,
+                           const unisono_records_options_t *options, uint32_t what,
+                           const char *value, double *result, int64_t *integer);
+
+/* Counts the values of all records that match between each two of the edges, which ascend:
+ * edge_count - 1 counts. The last bin has its upper edge too; NaN is in none. */
+int unisono_histogram_records(unisono_file_t *file, unisono_group_t *group, const char *type,
+                              const unisono_condition_t *condition,
+                              const unisono_records_options_t *options, const char *value,
+                              const double *edges, size_t edge_count, uint64_t *counts);
+
 /* ---- Counters and locks of groups ---------------------------------------------------------- */
 
 /* These calls are not collective: no other member need be in a call. Server 0 of the instance keeps

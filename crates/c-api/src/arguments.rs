@@ -93,6 +93,36 @@ impl<T> Slot<'_, T> {
     }
 }
 
+/// An array of the caller for results.
+#[repr(transparent)]
+pub(crate) struct OutArray<T>(*mut T);
+
+/// An array for results that was checked.
+pub(crate) struct ArraySlot<'a, T>(&'a OutArray<T>, usize);
+
+impl<T> OutArray<T> {
+    /// The array of `count` places; may be NULL when there are none.
+    pub(crate) fn slot(
+        &self,
+        count: usize,
+        name: &'static str,
+    ) -> Result<ArraySlot<'_, T>, Failure> {
+        if count > 0 {
+            check(self.0, name)?;
+        }
+        Ok(ArraySlot(self, count))
+    }
+}
+
+impl<T: Copy> ArraySlot<'_, T> {
+    /// Stores results, as far as there are places.
+    pub(crate) fn set(&self, values: &[T]) {
+        let count = values.len().min(self.1);
+        // SAFETY: `slot` has checked it, and the caller promises so many places.
+        unsafe { self.0.0.copy_from(values.as_ptr(), count) };
+    }
+}
+
 /// An array of the caller, of plain values.
 #[repr(transparent)]
 pub(crate) struct Array<T>(*const T);

@@ -2,9 +2,10 @@
 
 use crate::arguments::{Handle, Out};
 use crate::border::Failure;
+use crate::condition::Condition;
 use crate::operations::Op;
 use crate::parts::Part;
-use client::{Connection, File, Group, Page, RangeLock};
+use client::{Connection, File, Group, Page, RangeLock, Records};
 use std::sync::{Mutex, RwLock};
 use trace::Writer;
 
@@ -23,6 +24,11 @@ pub(crate) type OpHandle = Handle<Op>;
 /// `unisono_part_t *`.
 pub(crate) type PartHandle = Handle<RwLock<Part>>;
 
+/// `unisono_condition_t *`.
+pub(crate) type ConditionHandle = Handle<Condition>;
+/// `unisono_records_t *`.
+pub(crate) type RecordsHandle = Handle<Records>;
+
 /// `unisono_trace_t *`.
 pub(crate) type TraceHandle = Handle<Mutex<Writer>>;
 
@@ -35,6 +41,8 @@ const _: () = {
     any_thread::<Page>();
     any_thread::<RangeLock>();
     any_thread::<Op>();
+    any_thread::<Condition>();
+    any_thread::<Records>();
     any_thread::<RwLock<Part>>();
     any_thread::<Mutex<Writer>>();
 };

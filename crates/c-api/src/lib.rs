@@ -15,6 +15,7 @@
 mod arguments;
 mod border;
 mod collectives;
+mod condition;
 mod connections;
 mod errors;
 mod files;
@@ -26,5 +27,6 @@ mod names;
 mod operations;
 mod pages;
 mod parts;
+mod records;
 mod traces;
 mod version;

@@ -51,6 +51,11 @@ fn gathered_writes_outlive_their_process() {
 }
 
 #[test]
+fn records_are_selected() {
+    Servers::start().run("records", &[]);
+}
+
+#[test]
 fn servers_that_end_are_an_error() {
     let end = format!("{} stop", support::built().join("unisono").display());
     Servers::start().run("ended", &[("UNISONO_END", &end), ("UNISONO_ALLOW_ROOT", "true")]);

@@ -28,11 +28,11 @@ pub use limits::Limits;
 pub use log::begin_log;
 pub use nearest::nearest;
 pub use policy::{
-    ClientCacheSpec, Cooperation, Declared, DiskOrder, Number, NumberKind, Pattern, Protection, Replacement,
-    ReplacementPolicies, ReplacementPolicy,
+    ClientCacheSpec, Cooperation, Declared, DiskOrder, Number, NumberKind, Pattern, Protection,
+    Replacement, ReplacementPolicies, ReplacementPolicy,
 };
 pub use records::{
-    FieldKind, NpyHeader, RecordField, RecordType, key_of, npy_header, number_of, predicate_of,
+    FieldKind, RecordField, RecordType, TypedRecords, key_of, npy_header, number_of, predicate_of,
     read_npy_header,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA, mib_s};

@@ -5,8 +5,11 @@ use clap::{Args, ValueEnum};
 use interface::parse_size as size;
 use std::path::PathBuf;
 
+/// Arguments that ask for a number instead of records.
+const NUMBERS: [&str; 5] = ["count", "minimum", "maximum", "sum", "histogram"];
+
 #[derive(Args, Debug)]
-#[command(group(clap::ArgGroup::new("number").args(["count", "minimum", "maximum", "sum", "histogram"])))]
+#[command(group(clap::ArgGroup::new("number").args(NUMBERS)))]
 pub(crate) struct Select {
     /// Name of the file in the instance.
     pub(crate) name: String,

@@ -12,13 +12,16 @@ use super::operation::Operation;
 use super::user_memory::RawMemory;
 use filesystem::Fault;
 use filesystem::collective::{Agreements, FoundRecords, Selecting, Share};
-use interface::UserError;
+use interface::{RecordType, TypedRecords, UserError, read_npy_header};
 use policy::{Expression, RecordGrid, Reduced, Reduction};
 use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use world_real::RealWorld;
+
+/// Bytes of a file in which its header is looked for.
+const HEADER_BYTES: u64 = 1 << 16;
 
 /// Records that match, of one process. The servers keep them until this is dropped, as far as they
 /// have room for them; others they read again.
@@ -45,6 +48,43 @@ impl Call {
 }
 
 impl File {
+    /// Returns the records of the file: of a type as a user writes it ([`RecordType::parse`]), or
+    /// as the .npy header of the file says. `start` is the first byte, by default 0 or the end of
+    /// the header, and `count` their number, by default all.
+    ///
+    /// # Errors
+    /// A type that makes no sense or does not divide the file, and a file without a header.
+    pub fn typed_records(
+        &self,
+        record_type: Option<&str>,
+        start: Option<u64>,
+        count: Option<u64>,
+    ) -> Result<TypedRecords, UserError> {
+        let bytes = self.size()?;
+        let Some(text) = record_type else {
+            let mut head = vec![0; bytes.min(HEADER_BYTES) as usize];
+            let read = self.read_at(&mut head, 0)?;
+            let mut found = read_npy_header(&head[..read])?;
+            found.start = start.unwrap_or(found.start);
+            found.count = count.unwrap_or(found.count);
+            return Ok(found);
+        };
+        let (records, start) = (RecordType::parse(text)?, start.unwrap_or(0));
+        let (record_bytes, left) = (u64::from(records.record_bytes()), bytes.checked_sub(start));
+        let all = left.filter(|left| left % record_bytes == 0).map(|left| left / record_bytes);
+        let count = count.or(all).ok_or_else(|| {
+            UserError::usage(
+                format!("cannot read {:?} as records", self.name()),
+                format!(
+                    "{bytes} bytes from byte {start} on are no whole number of records of \
+                     {record_bytes} bytes"
+                ),
+                "correct the type, or say where the records begin, or how many they are",
+            )
+        })?;
+        Ok(TypedRecords { records, start, count })
+    }
+
     /// Finds the records that match. With a group, all members make the call, and each gets its
     /// share; without one, this process gets all.
     ///

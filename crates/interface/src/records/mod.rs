@@ -5,6 +5,6 @@ mod parser;
 mod record_type;
 mod tokens;
 
-pub use npy::{NpyHeader, npy_header, read_npy_header};
+pub use npy::{TypedRecords, npy_header, read_npy_header};
 pub use parser::{key_of, number_of, predicate_of};
 pub use record_type::{FieldKind, RecordField, RecordType};

@@ -2,6 +2,7 @@
 
 use super::record_type::RecordType;
 use crate::UserError;
+use policy::RecordGrid;
 
 /// Start of such a file.
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -12,9 +13,9 @@ pub(super) const HEADER_BYTES_MAX: usize = 1 << 16;
 /// A header that is written has a multiple of so many bytes.
 const ALIGNMENT: usize = 64;
 
-/// What a header says of a file.
+/// Records of a file, with their type.
 #[derive(Clone, PartialEq, Debug)]
-pub struct NpyHeader {
+pub struct TypedRecords {
     /// Type of a record.
     pub records: RecordType,
     /// First byte of the first record.
@@ -23,11 +24,19 @@ pub struct NpyHeader {
     pub count: u64,
 }
 
+impl TypedRecords {
+    /// Where the records lie in the file.
+    pub fn grid(&self) -> RecordGrid {
+        let record_bytes = self.records.record_bytes();
+        RecordGrid { start: self.start, record_bytes, count: self.count }
+    }
+}
+
 /// Reads the header at the start of a file, of which `bytes` are the first 64 KiB.
 ///
 /// # Errors
 /// A file that has no such header, or one of another version or order.
-pub fn read_npy_header(bytes: &[u8]) -> Result<NpyHeader, UserError> {
+pub fn read_npy_header(bytes: &[u8]) -> Result<TypedRecords, UserError> {
     header(bytes).map_err(|cause| {
         UserError::usage(
             "cannot tell the type of the records",
@@ -37,7 +46,7 @@ pub fn read_npy_header(bytes: &[u8]) -> Result<NpyHeader, UserError> {
     })
 }
 
-fn header(bytes: &[u8]) -> Result<NpyHeader, String> {
+fn header(bytes: &[u8]) -> Result<TypedRecords, String> {
     let none = || "the file does not begin with a header of NumPy's .npy format".to_owned();
     let rest = bytes.strip_prefix(MAGIC).ok_or_else(none)?;
     let (major, length, start) = match rest {
@@ -68,7 +77,7 @@ fn header(bytes: &[u8]) -> Result<NpyHeader, String> {
         return Err("its elements are in Fortran order".to_owned());
     }
     let records = RecordType::parse(described(value("descr")?)?).map_err(|error| error.cause)?;
-    Ok(NpyHeader { records, start: start as u64, count })
+    Ok(TypedRecords { records, start: start as u64, count })
 }
 
 /// Returns the text of a type, at the start of `text`: a list or a word in quotes.
@@ -130,7 +139,7 @@ mod tests {
             let bytes = npy_header(&records, 77);
             assert_eq!(bytes.len() % 64, 0);
             let start = bytes.len() as u64;
-            assert_eq!(read_npy_header(&bytes), Ok(NpyHeader { records, start, count: 77 }));
+            assert_eq!(read_npy_header(&bytes), Ok(TypedRecords { records, start, count: 77 }));
         }
     }
 

@@ -1,9 +1,7 @@
 //! Cases for tasks: their start, and their end when the handle is dropped.
 
 use super::Fixture;
-use super::support::{
-    Guard, Log, Signal, eventually, list_cases, turn, wait_for_next_poll,
-};
+use super::support::{Guard, Log, Signal, eventually, list_cases, turn, wait_for_next_poll};
 use crate::Tasks;
 use std::cell::RefCell;
 use std::rc::Rc;

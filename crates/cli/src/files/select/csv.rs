@@ -55,9 +55,9 @@ impl Column<'_> {
                 Some(String::from_utf8_lossy(&bytes[..length]).into_owned())
             }
             FieldKind::WideText { .. } => {
-                let letters = bytes.chunks_exact(4).map(|letter| {
-                    u32::from_le_bytes([letter[0], letter[1], letter[2], letter[3]])
-                });
+                let letters = bytes
+                    .chunks_exact(4)
+                    .map(|letter| u32::from_le_bytes([letter[0], letter[1], letter[2], letter[3]]));
                 let letters: Vec<u32> = letters.collect();
                 let length = letters.iter().rposition(|letter| *letter != 0).map_or(0, |at| at + 1);
                 let letter = |letter: &u32| char::from_u32(*letter).unwrap_or('\u{fffd}');

@@ -8,10 +8,8 @@ use crate::arguments::{InstanceOnly, Select, SelectFormat};
 use crate::instances::servers::instance;
 use crate::output::format::plural;
 use crate::output::present;
-use client::{Connection, Constant, Expression, File, RecordGrid, Records, Reduced, Reduction};
-use interface::{
-    NpyHeader, RecordType, UserError, key_of, number_of, predicate_of, read_npy_header,
-};
+use client::{Connection, Constant, Expression, Records, Reduced, Reduction};
+use interface::{RecordType, UserError, key_of, number_of, predicate_of};
 use serde_json::{Value, json};
 use sink::Sink;
 use std::path::{Path, PathBuf};
@@ -19,14 +17,12 @@ use std::path::{Path, PathBuf};
 /// Bytes of records that are in memory at a time.
 const WINDOW_BYTES: usize = 16 << 20;
 
-/// Bytes of a file in which its header is looked for.
-const HEADER_BYTES: usize = 1 << 16;
-
 pub(crate) fn run(which: &InstanceOnly, arguments: &Select) -> Result<(), UserError> {
     let connection = Connection::open(&instance(which))?;
     let file = connection.open_file(&client::instance_name(&arguments.name))?;
-    let NpyHeader { records, start, count } = records_of(&file, arguments)?;
-    let grid = RecordGrid { start, record_bytes: records.record_bytes(), count };
+    let record_type = arguments.record_type.as_deref();
+    let typed = file.typed_records(record_type, arguments.offset, arguments.records)?;
+    let (grid, records, count) = (typed.grid(), typed.records, typed.count);
     let condition = match &arguments.condition {
         Some(text) => predicate_of(&records, text)?,
         None => Expression::always(),
@@ -69,45 +65,8 @@ pub(crate) fn run(which: &InstanceOnly, arguments: &Select) -> Result<(), UserEr
     show_files(which, count, &written)
 }
 
-/// Returns the type of the records, the first byte, and their number.
-fn records_of(file: &File, arguments: &Select) -> Result<NpyHeader, UserError> {
-    let file_bytes = file.size()?;
-    let mut found = match &arguments.record_type {
-        Some(text) => {
-            let (records, start) = (RecordType::parse(text)?, arguments.offset.unwrap_or(0));
-            let (bytes, left) = (u64::from(records.record_bytes()), file_bytes.checked_sub(start));
-            let count = match (arguments.records, left) {
-                (Some(count), _) => count,
-                (None, Some(left)) if left % bytes == 0 => left / bytes,
-                _ => {
-                    return Err(UserError::usage(
-                        format!("cannot read {:?} as records", arguments.name),
-                        format!(
-                            "{file_bytes} bytes from byte {start} on are no whole number of \
-                             records of {bytes} bytes"
-                        ),
-                        "correct the type, or give --offset or --records",
-                    ));
-                }
-            };
-            return Ok(NpyHeader { records, start, count });
-        }
-        None => {
-            let mut bytes = vec![0; HEADER_BYTES.min(file_bytes as usize)];
-            let read = file.read_at(&mut bytes, 0)?;
-            read_npy_header(&bytes[..read])?
-        }
-    };
-    found.start = arguments.offset.unwrap_or(found.start);
-    found.count = arguments.records.unwrap_or(found.count);
-    Ok(found)
-}
-
 /// Returns the number that the arguments ask for, if they do.
-fn reduction_of(
-    records: &RecordType,
-    arguments: &Select,
-) -> Result<Option<Reduction>, UserError> {
+fn reduction_of(records: &RecordType, arguments: &Select) -> Result<Option<Reduction>, UserError> {
     let value = |text: &String| number_of(records, text);
     Ok(if arguments.count {
         Some(Reduction::Count)
@@ -139,9 +98,7 @@ fn format_of(output: Option<&Path>) -> SelectFormat {
 /// Returns the path of a part: `events.3.csv` for `events.csv`.
 fn numbered(path: &Path, number: usize) -> PathBuf {
     match path.extension() {
-        Some(extension) => {
-            path.with_extension(format!("{number}.{}", extension.to_string_lossy()))
-        }
+        Some(extension) => path.with_extension(format!("{number}.{}", extension.to_string_lossy())),
         None => path.with_extension(number.to_string()),
     }
 }
@@ -163,11 +120,7 @@ fn write(found: &Records, records: &RecordType, mut sink: Sink<'_>) -> Result<()
     sink.end()
 }
 
-fn show_files(
-    which: &InstanceOnly,
-    of: u64,
-    written: &[(PathBuf, u64)],
-) -> Result<(), UserError> {
+fn show_files(which: &InstanceOnly, of: u64, written: &[(PathBuf, u64)]) -> Result<(), UserError> {
     if which.json {
         let files = written.iter().map(|(path, count)| json!({ "file": path, "records": count }));
         let files: Vec<Value> = files.collect();
@@ -175,9 +128,11 @@ fn show_files(
             "schema": "unisono.select/1", "of_records": of, "files": files,
         }));
     }
-    present::lines(written.iter().map(|(path, count)| {
-        format!("{}: {} of {of}", path.display(), plural(*count, "record"))
-    }))
+    present::lines(
+        written.iter().map(|(path, count)| {
+            format!("{}: {} of {of}", path.display(), plural(*count, "record"))
+        }),
+    )
 }
 
 fn show_number(

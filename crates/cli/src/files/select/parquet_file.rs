@@ -45,9 +45,8 @@ impl ParquetFile {
 
 /// Physical and logical type of a column.
 fn type_of(kind: FieldKind) -> (Physical, Option<LogicalType>) {
-    let integer = |bit_width, is_signed| {
-        Some(LogicalType::Integer(IntType { bit_width, is_signed }))
-    };
+    let integer =
+        |bit_width, is_signed| Some(LogicalType::Integer(IntType { bit_width, is_signed }));
     let FieldKind::Number(Number { kind, .. }) = kind else {
         let is_text = matches!(kind, FieldKind::Text { .. } | FieldKind::WideText { .. });
         return (Physical::BYTE_ARRAY, is_text.then_some(LogicalType::String));

@@ -231,18 +231,13 @@ impl<W: World> FoundRecords<W> {
         self.wanted.end - self.wanted.start
     }
 
-    fn check_room(
-        &self,
-        rank: u32,
-        range: &Range<u64>,
-        memory: &W::Memory,
-    ) -> Result<(), Fault> {
+    fn check_room(&self, rank: u32, range: &Range<u64>, memory: &W::Memory) -> Result<(), Fault> {
         let room = memory.length() / self.selected.record_bytes().max(1);
         let (count, all) = (range.end.saturating_sub(range.start), self.count());
         let bad = |cause| Err(Fault::BadSelection { cause });
         match room >= count {
             true if range.end <= all => Ok(()),
-            true => bad(format!("{all} records are for {}, and more were asked for", ClientId(rank))),
+            true => bad(format!("{all} records are for {}, and no more", ClientId(rank))),
             false => bad(format!(
                 "{count} records are for {}, and its memory has room for {room}",
                 ClientId(rank)
