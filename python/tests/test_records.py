@@ -240,6 +240,30 @@ def test_all_processes_get_an_error(instance, what, kinds):
     assert told == [kinds] * 3
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_summaries_leave_blocks_out_and_change_no_result(instance, seed):
+    numbers = np.random.default_rng(seed)
+    made = _make(numbers, 5_000)
+    made["id"] = np.sort(made["id"])
+    _store("clustered", made, 11, 4096)
+    with unisono.open_records("clustered", DTYPE, offset=11) as records:
+        assert records.count_where(records["id"] >= 45) == (made["id"] >= 45).sum() and records.blocks_skipped == 0
+        records.summarise("id", records["time"], "at[0][1]", "on")
+        assert records.count_where(records["id"] >= 45) == (made["id"] >= 45).sum()
+        assert records.blocks_skipped > records.blocks_read > 0
+        for _ in range(30):
+            condition, answer = _combined(numbers, records, made)
+            assert records.read_where(condition).tobytes() == made[answer].tobytes(), condition
+        made["id"][0] = 49
+        with unisono.connect().open("clustered", "a") as file:
+            file.write(11, made[:1].tobytes())
+        assert records.count_where(records["id"] >= 45) == (made["id"] >= 45).sum()
+        with pytest.raises(errors.UsageError, match="no number"):
+            records.summarise("tag")
+        with pytest.raises(errors.BadAccessError, match="1 to 16 fields"):
+            records.summarise()
+
+
 def test_bad_input_is_told(instance):
     _store("bad", _make(np.random.default_rng(1), 10), extra=3)
     for change, cause in [

@@ -227,6 +227,10 @@ class Records:
     def count(self) -> int:
         """Number of records."""
 
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """Blocks that were read, and that were not, as rank 0 knows them."""
+
     def read_into(self, into: _Buffer) -> int:
         """Read the records into memory, in the order of the file; return their number. Collective."""
 
@@ -254,8 +258,13 @@ def reduce_records(
     group: Group | None = None,
     of: str = "",
     edges: Sequence[float] | None = None,
-) -> Any:
-    """Return count, minimum, maximum, sum or histogram of records that match. Collective."""
+) -> tuple[Any, tuple[int, int]]:
+    """Return count, minimum, maximum, sum or histogram of records that match, and blocks. Collective."""
+
+def summarise_records(
+    file: File, records: RecordType, start: int, count: int, fields: Sequence[str], *, group: Group | None = None
+) -> None:
+    """Have the servers compute bounds of fields for each block. Collective."""
 
 @final
 class Started:

@@ -23,7 +23,7 @@ from numpy.lib import format as npy
 
 from . import errors
 from ._distribution import index_from
-from ._native import Connection, File, Group, RecordType, find_records, reduce_records
+from ._native import Connection, File, Group, RecordType, find_records, reduce_records, summarise_records
 from ._npy_header import description_of, plain_dtype, read_header
 from ._together import Processes, open_together
 
@@ -203,6 +203,9 @@ class Records:
         First byte of the first record in the file.
     rank, size : int
         Of this process, and number of processes.
+    blocks_read, blocks_skipped : int
+        Blocks of the file that servers have read for the last call, and that they have left out
+        (:meth:`summarise`); known to rank 0.
     """
 
     def __init__(self, file: File, group: Group, about: dict[str, Any]) -> None:
@@ -212,6 +215,7 @@ class Records:
         self.offset: int = about["offset"]
         self._count: int = about["count"]
         self.rank, self.size = group.rank, group.size
+        self.blocks_read = self.blocks_skipped = 0
         is_scalar = self.dtype.names is None
         self._type = RecordType(_fields_of(self.dtype, "value" if is_scalar else "", 0), self.dtype.itemsize)
 
@@ -239,6 +243,7 @@ class Records:
             share=share,
             key=key,
         )
+        self.blocks_read, self.blocks_skipped = found.blocks
         records = np.empty(found.count, self.dtype)
         found.read_into(records.view(np.uint8))
         return records
@@ -304,7 +309,7 @@ class Records:
         return self._found(where, "key", _text(key))
 
     def _reduced(self, condition: Condition | str | None, what: str, of: Value | str = "", edges: Any = None) -> Any:
-        return reduce_records(
+        value, (self.blocks_read, self.blocks_skipped) = reduce_records(
             self._file,
             self._type,
             self.offset,
@@ -315,6 +320,28 @@ class Records:
             of=_text(of),
             edges=edges,
         )
+        return value
+
+    def summarise(self, *fields: Value | str) -> None:
+        """Have the servers keep smallest and largest values of fields for each block. Collective.
+
+        Later calls do not read blocks in which no record matches, until the file changes or its servers end.
+        That helps for fields by which the file is sorted or clustered. No result depends on it.
+
+        Parameters
+        ----------
+        fields : Value or str
+            Fields, or elements of fields, that are numbers; at most 16.
+
+        Examples
+        --------
+        >>> records = unisono.open_records("unisono://events.npy")
+        >>> records.summarise("energy")
+        >>> records.count_where("energy > 11"), records.blocks_read, records.blocks_skipped
+        (0, 0, 1)
+        """
+        texts = [_text(field) for field in fields]
+        summarise_records(self._file, self._type, self.offset, self._count, texts, group=self._group)
 
     def count_where(self, condition: Condition | str | None = None) -> int:
         """Return the number of all records that match. Collective; no record travels.

@@ -596,6 +596,13 @@ int unisono_reduce_records(unisono_file_t *file, unisono_group_t *group, const c
                            const unisono_records_options_t *options, uint32_t what,
                            const char *value, double *result, int64_t *integer);
 
+/* Has the servers compute bounds of fields ("energy" or "id; at[2]") for each block, so that later
+ * calls on the same records of the file do not read blocks in which nothing matches. The bounds count
+ * until the file changes or its servers end. With a group all members make the call.
+ * Errors: as unisono_find_records; -EIO (kind transfer-failed) when the file changes meanwhile. */
+int unisono_summarise_records(unisono_file_t *file, unisono_group_t *group, const char *type,
+                              const unisono_records_options_t *options, const char *fields);
+
 /* Counts the values of all records that match between each two of the edges, which ascend:
  * edge_count - 1 counts. The last bin has its upper edge too; NaN is in none. */
 int unisono_histogram_records(unisono_file_t *file, unisono_group_t *group, const char *type,

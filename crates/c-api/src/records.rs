@@ -5,7 +5,7 @@ use crate::border::{Failure, exported};
 use crate::condition::Condition;
 use crate::handles::{ConditionHandle, FileHandle, GroupHandle, RecordsHandle, make};
 use client::{Constant, Expression, Group, HISTOGRAM_EDGES_MAX, Reduced, Reduction, Share};
-use interface::{TypedRecords, key_of, number_of, predicate_of};
+use interface::{TypedRecords, field_of, key_of, number_of, predicate_of};
 use policy::{Comparison, SET_VALUES_MAX};
 use std::ffi::c_int;
 use std::fmt::Write;
@@ -218,6 +218,28 @@ exported! {
         records.take("records").map(drop)
     }
 
+    /// Computes bounds of fields for each block.
+    fn unisono_summarise_records(
+        file: FileHandle,
+        group: GroupHandle,
+        record_type: Text,
+        options: Options<RecordsView>,
+        fields: Text,
+    ) -> c_int {
+        let call = Call {
+            file: &file,
+            group: &group,
+            record_type: &record_type,
+            condition: &ConditionHandle::NONE,
+            options: &options,
+        };
+        let Wanted { group, records, .. } = call.wanted()?;
+        let fields = fields.required("fields")?.split(';');
+        let fields = fields.map(|field| field_of(&records.records, field));
+        let fields = fields.collect::<Result<Vec<_>, _>>()?;
+        Ok(file.get("file")?.summarise_records(group, records.grid(), fields)?)
+    }
+
     /// Number of records that match, of all processes.
     fn unisono_count_records(
         file: FileHandle,
@@ -235,7 +257,7 @@ exported! {
         };
         let Wanted { group, records, condition, .. } = call.wanted()?;
         let file = file.get("file")?;
-        match file.reduce_records(group, records.grid(), condition, Reduction::Count)? {
+        match file.reduce_records(group, records.grid(), condition, Reduction::Count)?.0 {
             Reduced::Count(count) => Ok(count),
             _ => Ok(0),
         }
@@ -271,7 +293,7 @@ exported! {
         };
         let file = file.get("file")?;
         let (float, exact) =
-            numbers(&file.reduce_records(group, records.grid(), condition, reduction)?);
+            numbers(&file.reduce_records(group, records.grid(), condition, reduction)?.0);
         if let Some(result) = result {
             result.set(float);
         }
@@ -309,7 +331,7 @@ exported! {
         let of = number_of(&records.records, value.required("value")?)?;
         let (file, reduction) = (file.get("file")?, Reduction::Histogram { of, edges });
         if let Reduced::Histogram(found) =
-            file.reduce_records(group, records.grid(), condition, reduction)?
+            file.reduce_records(group, records.grid(), condition, reduction)?.0
         {
             slot.set(&found);
         }

@@ -122,6 +122,16 @@ fn numbers_need_no_records() {
     assert_eq!(number(&["--max", "id", "--where", "id > 99999"]), "none");
     let bins = number(&["--histogram", "id", "--edges", "0,100,1000.5,19999"]);
     assert_eq!(bins, "0.0,100.0,100\n100.0,1000.5,901\n1000.5,19999.0,18999");
+    let blocks = |words: &[&str]| {
+        let words = [&["--type", TYPE, "--offset", "7", "--json"], words].concat();
+        let told = select(&place, &words).done().json();
+        (told["value"].as_u64(), told["blocks_skipped"].as_u64().expect("it is a number"))
+    };
+    let none = ["--count", "--where", "energy > 1000"];
+    assert_eq!(blocks(&none), (Some(0), 0));
+    number(&["--summarise", "energy;at[1]"]);
+    let all = (COUNT as usize * RECORD + 7).div_ceil(4096) as u64;
+    assert_eq!(blocks(&none), (Some(0), all));
     let json = number(&["--sum", "energy", "--where", "id in {1, 2}", "--json"]);
     assert!(json.contains(r#""value":0.3"#), "{json}");
 }

@@ -32,9 +32,9 @@ pub use instance::{
 };
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{
-    BLOCKING_BYTES_MAX, Buffer, CollectiveOptions, Connection, ConnectionOptions, File, Form,
-    Group, HINTS, Hint, HintSite, Hints, NewFileNode, NewFileOptions, Operation, Page, RangeLock,
-    RawMemory, Records, VectorOperation, Verdict, hints_of_environment, wait_any,
+    BLOCKING_BYTES_MAX, Blocks, Buffer, CollectiveOptions, Connection, ConnectionOptions, File,
+    Form, Group, HINTS, Hint, HintSite, Hints, NewFileNode, NewFileOptions, Operation, Page,
+    RangeLock, RawMemory, Records, VectorOperation, Verdict, hints_of_environment, wait_any,
 };
 pub use lost_files::LostFile;
 pub use mounted::{
@@ -44,8 +44,8 @@ pub use names::{Place, SCHEME, instance_name};
 pub use parallel::for_each_at_once;
 pub use policy::{
     Access, Buffering, Constant, Declared, Dimension, Direction, DiskOrder, Distribution,
-    Expression, HISTOGRAM_EDGES_MAX, Level, ListEntry, LockKind, Nested, OwnPart, Protection,
-    RecordGrid, Reduced, Reduction, UnknownProtection,
+    Expression, FieldAt, HISTOGRAM_EDGES_MAX, Level, ListEntry, LockKind, Nested, OwnPart,
+    Protection, RecordGrid, Reduced, Reduction, UnknownProtection,
 };
 pub use scrub::ScrubbedFile;
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};

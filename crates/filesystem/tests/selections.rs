@@ -7,7 +7,7 @@
 use crate::sizes::{TestClient, overwrite, write};
 use crate::support;
 
-use filesystem::collective::{Selecting, Share};
+use filesystem::collective::{Agreements, Selecting, Share};
 use filesystem::{Fault, Group};
 use policy::{
     Comparison, Constant, Destination, DiskOrder, Expression, FieldAt, Node, Number, NumberKind,
@@ -75,8 +75,10 @@ impl Case {
 }
 
 fn shape(seed: u64) -> Shape {
+    let (servers, default) = (1 + (seed % 4) as u32, Shape::default());
     Shape {
-        servers: 1 + (seed % 4) as u32,
+        servers,
+        protection: if servers > 1 { default.protection } else { Protection::None },
         disks_per_server: 1 + (seed / 4 % 2) as u32,
         clients: 4,
         block_bytes: 30 + seed % 50,
@@ -85,7 +87,7 @@ fn shape(seed: u64) -> Shape {
         // Every third one has hardly room, and reads blocks again.
         buffer_bytes: if seed.is_multiple_of(3) { 100 } else { u64::MAX },
         seed,
-        ..Shape::default()
+        ..default
     }
 }
 
@@ -124,10 +126,35 @@ fn records_are_found_as_by_a_scan_of_the_file() {
                 let new = image(round, numbers.below(bytes - at).min(70));
                 overwrite(&mut contents, at, &new);
                 write(&client, &file, at, &new).await;
+                if numbers.below(3) == 0 {
+                    summarise(&client, &file, &mut numbers).await;
+                }
                 check(&client, &file, &contents, &mut numbers).await;
             }
         });
     });
+}
+
+/// Has the servers compute bounds, of records that later selections may want.
+async fn summarise(client: &TestClient, file: &FileRecord, numbers: &mut Numbers) {
+    let case = Case::random(numbers, file.bytes, file.stripe.block_bytes);
+    let Node::Field(field) = byte(0) else { unreachable!("it is a field") };
+    let fields = vec![field];
+    let selecting = Selecting::new(client, None);
+    let agreements = Agreements::of_one();
+    selecting.summarise(&agreements, Ok(file), case.grid, fields).await.unwrap();
+    // The same records, so that the summary counts.
+    let contents = crate::sizes::read(client, file).await;
+    for limit in [0, 1, 5, 60, 256] {
+        let case = Case { limit, ..case.clone() };
+        let one = case.selection(Selected::Records(Destination::One));
+        let selected = client.select(file, one, DiskOrder::Sorted).await.unwrap();
+        let found = take(client, &selected, 0, case.grid.record_bytes, (0, 1)).await.unwrap();
+        assert_eq!(found, case.matching(&contents).collect::<Vec<_>>().concat(), "{case:?}");
+        let (read, skipped) = selected.blocks();
+        assert!(limit > 0 || read == 0, "no byte is less than 0: {read} {skipped}");
+        selected.end().await;
+    }
 }
 
 /// Selects some records, by one and by several destinations, and numbers.
@@ -292,6 +319,39 @@ fn a_change_is_noticed_when_records_are_read_again() {
     });
 }
 
+/// Blocks of a sorted field are left out, until the file changes.
+#[test]
+fn a_summary_leaves_blocks_out_until_the_file_changes() {
+    Cluster::new(small(1)).run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let file = create_alone(&client, &start.shape, "f", 2_800).await.unwrap();
+        let sorted: Vec<u8> = (0..2_800).map(|at| (at / 14) as u8).collect();
+        write(&client, &file, 0, &sorted).await;
+        let records = RecordGrid { start: 0, record_bytes: 7, count: 400 };
+        let count = async |limit| {
+            let selecting = Selecting::new(&client, None);
+            let wanted = (records, less(0, limit));
+            let agreements = Agreements::of_one();
+            let reduced = selecting.reduce(&agreements, Ok(&file), wanted, Reduction::Count).await;
+            let (Reduced::Count(count), blocks) = reduced.unwrap() else { panic!("a count") };
+            (count, blocks)
+        };
+        let all = 2_800_u64.div_ceil(64);
+        assert_eq!(count(20).await, (40, (all, 0)));
+        let Node::Field(field) = byte(0) else { unreachable!("it is a field") };
+        let selecting = Selecting::new(&client, None);
+        let agreements = Agreements::of_one();
+        selecting.summarise(&agreements, Ok(&file), records, vec![field]).await.unwrap();
+        // 40 records of 7 bytes are in the first five blocks.
+        assert_eq!(count(20).await, (40, (5, all - 5)));
+        assert_eq!(count(0).await, (0, (0, all)));
+        write(&client, &file, 2_793, &[3]).await;
+        let (found, (_, skipped)) = count(20).await;
+        assert_eq!(found, 41);
+        assert!(skipped < all - 5, "servers of the change read their blocks again");
+    });
+}
+
 /// A server is killed at any time; the selection ends with a fault, or with all records.
 #[test]
 fn a_lost_server_ends_a_selection_with_a_fault() {
@@ -357,7 +417,8 @@ async fn share(start: Start, size: u32, share: Share) -> Shared {
     selecting.take(&group.begin_agreements(), &found, 0..found.count(), &memory).await.unwrap();
     let count = async |wanted| {
         let agreements = group.begin_agreements();
-        selecting.reduce(&agreements, Ok(&file), wanted, Reduction::Count).await
+        let counted = selecting.reduce(&agreements, Ok(&file), wanted, Reduction::Count).await;
+        counted.map(|(count, _)| count)
     };
     let counted = count(wanted()).await.unwrap();
     // One member wants something else.

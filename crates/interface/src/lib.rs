@@ -32,8 +32,8 @@ pub use policy::{
     Replacement, ReplacementPolicies, ReplacementPolicy,
 };
 pub use records::{
-    FieldKind, RecordField, RecordType, TypedRecords, key_of, npy_header, number_of, predicate_of,
-    read_npy_header,
+    FieldKind, RecordField, RecordType, TypedRecords, field_of, key_of, npy_header, number_of,
+    predicate_of, read_npy_header,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA, mib_s};
 pub use size::{parse_size, size_word};

@@ -62,8 +62,8 @@ pub use placement::{
     ProtectionError, Stripe, StripeError, UnknownProtection, copied_file, copy_object,
 };
 pub use select::{
-    Comparison, Constant, Destination, EXPRESSION_NODES_MAX, Expression, ExpressionError, FieldAt,
-    HISTOGRAM_EDGES_MAX, KeyError, Matches, Node, Number, NumberKind, RECORD_BYTES_MAX, RecordGrid,
-    RecordGridError, Reduced, Reduction, ReductionError, SET_VALUES_MAX, Selected, Selection,
-    SelectionError, Selector, ValueKind,
+    Bounds, Comparison, Constant, Destination, EXPRESSION_NODES_MAX, Expression, ExpressionError,
+    FieldAt, HISTOGRAM_EDGES_MAX, KeyError, Matches, Node, Number, NumberKind, RECORD_BYTES_MAX,
+    RecordGrid, RecordGridError, Reduced, Reduction, ReductionError, SET_VALUES_MAX,
+    SUMMARY_FIELDS_MAX, Selected, Selection, SelectionError, Selector, ValueKind,
 };

@@ -243,6 +243,56 @@ proptest! {
         prop_assert_eq!(parts.reduced(), Some(&Reduced::IntegerSum(expected)));
     }
 
+    /// If any record matches, its bounds say that some may; and bounds do exclude.
+    #[test]
+    fn bounds_never_exclude_a_match(
+        values in prop::collection::vec((-6_i8..6, prop::sample::select(vec![
+            0.0, -0.0, 1.5, f64::NAN, f64::INFINITY, -3.0,
+        ])), 1..12),
+        picks in prop::collection::vec((0_u8..7, 0_u16..6, -7_i64..7, 0_usize..6), 1..9),
+    ) {
+        let records: Vec<u8> = values
+            .iter()
+            .flat_map(|(integer, float)| [&[*integer as u8][..], &float.to_le_bytes()].concat())
+            .collect();
+        let node = |(at, (which, of, number, how)): (u16, (u8, u16, i64, usize))| {
+            let (how, float) = (Comparison::ALL[how], Constant::Float(number as f64 / 2.0));
+            // One of the nodes that are true or false.
+            let truth = 2 + of % (at - 2);
+            match which {
+                0 => Node::CompareConstant { of: 0, how, with: Constant::Signed(number) },
+                1 | 2 => Node::CompareConstant { of: 1, how, with: float },
+                3 => Node::In { of: of % 2, set: vec![Constant::Signed(number), float] },
+                4 => Node::And(vec![truth, 2]),
+                5 => Node::Or(vec![truth, 2]),
+                _ => Node::Not(truth),
+            }
+        };
+        let mut nodes = vec![field(0, NumberKind::I8), field(1, NumberKind::F64)];
+        nodes.push(Node::IsTrue { of: 0 });
+        nodes.extend((3..).zip(picks).map(node));
+        let predicate = expression(nodes);
+        assert_eq!(predicate.validate_predicate(9), Ok(()));
+        let fields: Vec<FieldAt> = predicate.nodes[..2].iter().map(|node| match node {
+            Node::Field(field) => *field,
+            _ => unreachable!(),
+        }).collect();
+        let count = values.len() as u64;
+        let mut summary =
+            selector(Expression::always(), 9, count, Selected::Summary(fields.clone()));
+        summary.look_at(0, &records).unwrap();
+        let bounds = summary.take_bounds();
+        let mut selector =
+            selector(predicate, 9, count, Selected::Records(Destination::One));
+        let found = selector.look_at(0, &records).unwrap();
+        let may_match = selector.may_match(&fields, &bounds);
+        prop_assert!(may_match || found.positions.is_empty(), "{:?}", bounds);
+        // Bounds of one record are that record, if no operation hides it.
+        if values.len() == 1 {
+            prop_assert_eq!(may_match, !found.positions.is_empty());
+        }
+    }
+
     /// Nothing that anyone sends makes an evaluation panic.
     #[test]
     fn hostile_expressions_are_refused_or_evaluated(

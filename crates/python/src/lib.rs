@@ -35,6 +35,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(picture::draw_lines, module)?)?;
     module.add_function(wrap_pyfunction!(records::find_records, module)?)?;
     module.add_function(wrap_pyfunction!(records::reduce_records, module)?)?;
+    module.add_function(wrap_pyfunction!(records::summarise_records, module)?)?;
     module.add_function(wrap_pyfunction!(memory::after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(memory::check_memory, module)?)?;
     module.add_function(wrap_pyfunction!(errors::error_kinds, module)?)?;

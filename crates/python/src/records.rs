@@ -6,7 +6,7 @@ use crate::group::Group;
 use crate::memory::Memory;
 use crate::waiting::wait;
 use client::{Constant, Expression, RecordGrid, Reduced, Reduction, Share};
-use interface::{FieldKind, RecordField, key_of, number_of, predicate_of};
+use interface::{FieldKind, RecordField, field_of, key_of, number_of, predicate_of};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -57,6 +57,13 @@ impl Records {
     #[getter]
     fn count(&self) -> u64 {
         self.0.count()
+    }
+
+    /// Blocks that were read for it, and that were not, since no record of them matches.
+    #[getter]
+    fn blocks(&self) -> (u64, u64) {
+        let blocks = self.0.blocks();
+        (blocks.read, blocks.skipped)
     }
 
     /// Reads them into an object with the buffer protocol. Collective, with a group.
@@ -117,7 +124,7 @@ pub(crate) fn reduce_records<'py>(
     group: Option<PyRef<'_, Group>>,
     of: &str,
     edges: Option<Vec<f64>>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<(Bound<'py, PyAny>, (u64, u64))> {
     let failed = |error| exception(py, &error);
     let condition = records.condition(condition).map_err(failed)?;
     let of = || number_of(&records.0, of).map_err(failed);
@@ -134,8 +141,13 @@ pub(crate) fn reduce_records<'py>(
     };
     let (file, grid) = (file.get(), records.grid(start, count));
     let group = group.map(|group| group.inner().clone());
-    let reduced =
+    let (reduced, blocks) =
         wait(py, move || file?.reduce_records(group.as_ref(), grid, condition, reduction))?;
+    Ok((value_of(py, reduced)?, (blocks.read, blocks.skipped)))
+}
+
+/// Returns a number as Python has it.
+fn value_of(py: Python<'_>, reduced: Reduced) -> PyResult<Bound<'_, PyAny>> {
     match reduced {
         Reduced::Count(count) => count.into_bound_py_any(py),
         Reduced::Minimum(value) | Reduced::Maximum(value) => match value {
@@ -148,4 +160,23 @@ pub(crate) fn reduce_records<'py>(
         Reduced::FloatSum(sum, _) => sum.into_bound_py_any(py),
         Reduced::Histogram(counts) => counts.into_bound_py_any(py),
     }
+}
+
+/// Has the servers compute bounds of fields for each block. With a group all members make the call.
+#[pyfunction]
+#[pyo3(signature = (file, records, start, count, fields, *, group=None))]
+pub(crate) fn summarise_records(
+    py: Python<'_>,
+    file: PyRef<'_, File>,
+    records: PyRef<'_, RecordType>,
+    start: u64,
+    count: u64,
+    fields: Vec<String>,
+    group: Option<PyRef<'_, Group>>,
+) -> PyResult<()> {
+    let fields = fields.iter().map(|field| field_of(&records.0, field));
+    let fields = fields.collect::<Result<Vec<_>, _>>().map_err(|error| exception(py, &error))?;
+    let (file, grid) = (file.get(), records.grid(start, count));
+    let group = group.map(|group| group.inner().clone());
+    wait(py, move || file?.summarise_records(group.as_ref(), grid, fields))
 }

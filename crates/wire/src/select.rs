@@ -76,6 +76,12 @@ pub enum SelectRequest {
         /// Name of the selection.
         number: u64,
     },
+    /// Keeps the summary that the selection has computed, so that later selections leave out blocks
+    /// in which no record matches.
+    Keep {
+        /// Name of the selection.
+        number: u64,
+    },
 }
 
 /// Records of a block and a destination, in the order of the file.
@@ -99,6 +105,8 @@ pub enum SelectReply {
     Begun {
         /// Number of blocks here that were looked at.
         blocks: u64,
+        /// Number of blocks here that were not read, since no record of them matches.
+        skipped: u64,
         /// Bytes that belong to records which begin in other blocks.
         head_bytes: u64,
     },

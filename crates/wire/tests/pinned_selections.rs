@@ -29,11 +29,14 @@ pinned!(select_request: SelectRequest {
             number: 7, destination: 2, region: RegionId(4),
             places: vec![TakenRecords { block: 300, skipped: 1, count: 5, at: 64 }],
         }, "05 | 07 02 04 01 ac 02 01 05 40";
+    SelectRequest::Keep { .. }, SelectRequest::Keep { number: 7 }, "07 | 07";
     SelectRequest::End { .. }, SelectRequest::End { number: 7 }, "06 | 07";
 });
 
 pinned!(select_reply: SelectReply {
-    SelectReply::Begun { .. }, SelectReply::Begun { blocks: 3, head_bytes: 300 }, "00 | 03 ac 02";
+    SelectReply::Begun { .. },
+        SelectReply::Begun { blocks: 3, skipped: 2, head_bytes: 300 },
+        "00 | 03 02 ac 02";
     SelectReply::Heads { .. }, SelectReply::Heads { heads: vec![(300, 5)], more: true },
         "01 | 01 ac 02 05 01";
     SelectReply::Number(_), SelectReply::Number(Reduced::Count(3)), "02 | 00 03";
@@ -44,6 +47,7 @@ pinned!(select_reply: SelectReply {
 pinned!(selected: Selected {
     Selected::Records(_), Selected::Records(Destination::One), "00 | 00";
     Selected::Number(_), Selected::Number(Reduction::Count), "01 | 00";
+    Selected::Summary(_), Selected::Summary(vec![field_at()]), "02 | 01 ac 02 0a 01";
 });
 
 pinned!(destination: Destination {

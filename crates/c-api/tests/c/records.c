@@ -100,6 +100,17 @@ int main(void)
     OK(unisono_histogram_records(f, NULL, TYPE, NULL, &options, "id", edges, 4, counts));
     CHECK(counts[0] == 10 && counts[1] == 91 && counts[2] == COUNT - 101);
 
+    /* Bounds change no result, also when they are old. */
+    OK(unisono_summarise_records(f, NULL, TYPE, &options, "id; at[1]"));
+    OK(unisono_find_records(f, NULL, TYPE, either, NULL, &options, &records));
+    check_found(records, events, is_high);
+    events[COUNT - 1].id = 3;
+    CHECK(unisono_pwrite(f, events, COUNT * sizeof *events, 7) == COUNT * sizeof *events);
+    OK(unisono_find_records(f, NULL, TYPE, either, NULL, &options, &records));
+    check_found(records, events, is_high);
+    FAILS(unisono_summarise_records(f, NULL, TYPE, &options, "id; tag"), EINVAL,
+          UNISONO_ERR_USAGE);
+
     /* What does not fit. */
     FAILS(unisono_find_records(f, NULL, "all:28u1", NULL, NULL, &options, &records), EINVAL,
           UNISONO_ERR_USAGE);

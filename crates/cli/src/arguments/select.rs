@@ -45,6 +45,13 @@ pub(crate) struct Select {
     /// Edges of the bins, ascending.
     #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_name = "EDGE,EDGE...")]
     pub(crate) edges: Vec<f64>,
+    /// Have the servers compute bounds of these fields for each block: until the file changes, they
+    /// do not read blocks in which nothing matches.
+    #[arg(
+        long, value_delimiter = ';', value_name = "FIELD;FIELD...",
+        conflicts_with_all = ["condition", "number", "by", "output"],
+    )]
+    pub(crate) summarise: Vec<String>,
     /// Integer of each record that says into which part it goes, such as "hash(id) % 4".
     #[arg(long, value_name = "KEY", conflicts_with = "number")]
     pub(crate) by: Option<String>,

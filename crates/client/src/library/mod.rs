@@ -47,5 +47,5 @@ pub use nodes::NewFileNode;
 pub use operation::{Operation, wait_any};
 pub use options::ConnectionOptions;
 pub use range_lock::RangeLock;
-pub use records::Records;
+pub use records::{Blocks, Records};
 pub use user_memory::{RawMemory, VectorOperation};

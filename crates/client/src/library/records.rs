@@ -13,7 +13,7 @@ use super::user_memory::RawMemory;
 use filesystem::Fault;
 use filesystem::collective::{Agreements, FoundRecords, Selecting, Share};
 use interface::{RecordType, TypedRecords, UserError, read_npy_header};
-use policy::{Expression, RecordGrid, Reduced, Reduction};
+use policy::{Expression, FieldAt, RecordGrid, Reduced, Reduction};
 use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
@@ -31,6 +31,22 @@ pub struct Records {
     found: Arc<OnThread<FoundRecords<RealWorld>>>,
     count: u64,
     record_bytes: u32,
+    blocks: Blocks,
+}
+
+/// Blocks of a file that a selection concerns, as rank 0 knows them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Blocks {
+    /// Blocks that were read.
+    pub read: u64,
+    /// Blocks that were not read, since no record of them matches.
+    pub skipped: u64,
+}
+
+impl From<(u64, u64)> for Blocks {
+    fn from((read, skipped): (u64, u64)) -> Self {
+        Self { read, skipped }
+    }
 }
 
 /// A call of a process, on the I/O thread.
@@ -107,11 +123,12 @@ impl File {
             let wanted = (records, condition);
             let file = file.as_deref().map_err(Clone::clone);
             let found = call.selecting().find(&call.agreements, file, wanted, share).await?;
-            Ok((found.count(), Arc::new(OnThread::new(&thread, found))))
+            let (count, blocks) = (found.count(), found.blocks().into());
+            Ok((count, blocks, Arc::new(OnThread::new(&thread, found))))
         });
-        let (count, found) = found.wait()?;
+        let (count, blocks, found) = found.wait()?;
         let (file, group, record_bytes) = (self.clone(), group.cloned(), records.record_bytes);
-        Ok(Records { file, group, found, count, record_bytes })
+        Ok(Records { file, group, found, count, record_bytes, blocks })
     }
 
     /// Finds the records that match, for this process alone, and divides them into parts: a record
@@ -132,15 +149,39 @@ impl File {
             let file = known.reaching(&call.shared.client, end).await?;
             let (wanted, by) = ((records, condition), (key, parts));
             let found = call.selecting().divide(&file, wanted, by).await?;
-            let one = |one: FoundRecords<_>| (one.count(), Arc::new(OnThread::new(&thread, one)));
+            let one = |one: FoundRecords<_>| {
+                let (count, blocks) = (one.count(), one.blocks().into());
+                (count, blocks, Arc::new(OnThread::new(&thread, one)))
+            };
             Ok(found.into_iter().map(one).collect::<Vec<_>>())
         });
         let record_bytes = records.record_bytes;
-        let one = |(count, found)| {
+        let one = |(count, blocks, found)| {
             let (file, group) = (self.clone(), None);
-            Records { file, group, found, count, record_bytes }
+            Records { file, group, found, count, record_bytes, blocks }
         };
         Ok(found.wait()?.into_iter().map(one).collect())
+    }
+
+    /// Has the servers compute bounds of fields for each block, so that later selections of the
+    /// same records do not read blocks in which nothing matches. They count until the file changes,
+    /// or its servers end. With a group, all members make the call.
+    ///
+    /// # Errors
+    /// As for [`File::find_records`]; a file that changes meanwhile.
+    pub fn summarise_records(
+        &self,
+        group: Option<&Group>,
+        records: RecordGrid,
+        fields: Vec<FieldAt>,
+    ) -> Result<(), UserError> {
+        let (known, end) = (self.known().clone(), records.extent_end());
+        let summarised = self.on_records(group, "summarise", false, async move |call| {
+            let file = known.reaching(&call.shared.client, end).await;
+            let file = file.as_deref().map_err(Clone::clone);
+            call.selecting().summarise(&call.agreements, file, records, fields).await
+        });
+        summarised.wait()
     }
 
     /// Computes a number from the records that match. With a group, all members make the call, and
@@ -154,7 +195,7 @@ impl File {
         records: RecordGrid,
         condition: Expression,
         reduction: Reduction,
-    ) -> Result<Reduced, UserError> {
+    ) -> Result<(Reduced, Blocks), UserError> {
         let (known, end) = (self.known().clone(), records.extent_end());
         let reduced = self.on_records(group, "reduce", false, async move |call| {
             let file = known.reaching(&call.shared.client, end).await;
@@ -162,7 +203,7 @@ impl File {
             let file = file.as_deref().map_err(Clone::clone);
             call.selecting().reduce(&call.agreements, file, wanted, reduction).await
         });
-        reduced.wait()
+        reduced.wait().map(|(reduced, blocks)| (reduced, blocks.into()))
     }
 
     /// Begins a call on the I/O thread, alone or as a member of a group.
@@ -189,6 +230,11 @@ impl Records {
     /// Number of records of this process.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Blocks that were read for it, and that were not.
+    pub fn blocks(&self) -> Blocks {
+        self.blocks
     }
 
     /// Bytes of a record.

@@ -1,6 +1,7 @@
 //! State of a server, and operations that all requests use.
 
 use crate::collective::select::active::Selections;
+use crate::collective::select::summaries::Summaries;
 use crate::server::block_cache::BlockCache;
 use crate::server::catalogue::{Catalogue, CatalogueCopy};
 use crate::server::client_caches::{ClientCaches, UncachedUse};
@@ -51,6 +52,7 @@ pub(crate) struct Server<W: World> {
     leases: Leases,
     readers: Readers,
     selections: Selections<W::Payload>,
+    summaries: Summaries<W::Payload>,
     collectives: Scope<W, Infallible>,
     stop: Stop,
 }
@@ -113,6 +115,7 @@ impl<W: World> Server<W> {
             leases: Leases::default(),
             readers: Readers::default(),
             selections,
+            summaries: Summaries::default(),
             stop: Stop::default(),
         });
         let weak = Rc::downgrade(&server);
@@ -128,6 +131,7 @@ impl<W: World> Server<W> {
     /// of it drop them.
     fn forget_clean(self: &Rc<Self>, file: FileId) {
         self.cache.forget_clean(file);
+        self.summaries.forget(file);
         let server = Rc::clone(self);
         self.changes.spawn(async move {
             server.exclude_readers(file, None).await;
@@ -240,6 +244,11 @@ impl<W: World> Server<W> {
     /// Selections of records that clients have begun.
     pub(crate) fn selections(&self) -> &Selections<W::Payload> {
         &self.selections
+    }
+
+    /// Summaries of files.
+    pub(crate) fn summaries(&self) -> &Summaries<W::Payload> {
+        &self.summaries
     }
 
     /// Active collectives of groups.

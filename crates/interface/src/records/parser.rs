@@ -10,7 +10,7 @@
 use super::record_type::RecordType;
 use super::tokens::{Token, Word, tokens};
 use crate::UserError;
-use policy::{Comparison, Constant, EXPRESSION_NODES_MAX, Expression, Node, ValueKind};
+use policy::{Comparison, Constant, EXPRESSION_NODES_MAX, Expression, FieldAt, Node, ValueKind};
 
 /// Largest number of brackets inside one another.
 const DEPTH_MAX: u32 = 64;
@@ -65,6 +65,24 @@ pub fn number_of(records: &RecordType, text: &str) -> Result<Expression, UserErr
         }
     };
     parse(records, "number", text, read)
+}
+
+/// Reads the name of a field, or of an element of one, that is a number.
+///
+/// # Errors
+/// As for [`predicate_of`].
+pub fn field_of(records: &RecordType, text: &str) -> Result<FieldAt, UserError> {
+    let read = |parser: &mut Parser<'_>| {
+        let item = parser.primary()?;
+        let node = parser.node(item)?;
+        parser.finish(node)
+    };
+    match parse(records, "field", text, read)?.nodes[..] {
+        [Node::Field(field)] => Ok(field),
+        _ => {
+            Err(UserError::usage(format!("cannot use the field {text:?}"), "it is no field", HELP))
+        }
+    }
 }
 
 fn parse(

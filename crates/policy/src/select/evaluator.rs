@@ -31,6 +31,11 @@ impl Evaluator {
         Self { nodes, record_bytes: record_bytes as usize }
     }
 
+    /// Its nodes, of which the last is the result.
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
     /// Computes the result for a batch of records that follow one another.
     pub(super) fn evaluate(&self, records: &[u8]) -> Column {
         let count = records.len() / self.record_bytes;

@@ -12,10 +12,12 @@
 //! | `expression.rs` | predicates and keys, and their checks |
 //! | `comparison.rs` | comparisons of columns with constants and with one another |
 //! | `evaluator.rs` | an expression, computed for many records at a time |
+//! | `bounds.rs` | bounds of fields, by which blocks are known in which nothing matches |
 //! | `reduction.rs` | counts, extremes, sums and histograms |
 //! | `grid.rs` | which records begin in a block |
 //! | `selection.rs` | all of it together: what a server does with the records of a block |
 
+mod bounds;
 mod comparison;
 mod constant;
 mod evaluator;
@@ -25,6 +27,7 @@ mod number;
 mod reduction;
 mod selection;
 
+pub use bounds::{Bounds, SUMMARY_FIELDS_MAX};
 pub use comparison::Comparison;
 pub use constant::Constant;
 pub use expression::{

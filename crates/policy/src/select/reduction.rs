@@ -174,7 +174,7 @@ fn integer_sum(values: &Column, matches: &[bool]) -> i128 {
     }
 }
 
-fn extreme(values: &Column, matches: &[bool], is_least: bool) -> Option<Constant> {
+pub(super) fn extreme(values: &Column, matches: &[bool], is_least: bool) -> Option<Constant> {
     match values {
         Column::Signed(values) => {
             let all = chosen(values, matches);
@@ -198,7 +198,7 @@ fn extreme(values: &Column, matches: &[bool], is_least: bool) -> Option<Constant
     }
 }
 
-fn merge_extreme(own: &mut Option<Constant>, other: Option<Constant>, is_least: bool) {
+pub(super) fn merge_extreme(own: &mut Option<Constant>, other: Option<Constant>, is_least: bool) {
     let (one, other) = match (*own, other) {
         (_, None) => return,
         (None, other) => {

@@ -1,9 +1,10 @@
 //! What a server does with the records of a block.
 
+use super::bounds::{Bounds, SUMMARY_FIELDS_MAX};
 use super::evaluator::Evaluator;
 use super::expression::{Expression, ExpressionError};
 use super::grid::{RecordGrid, RecordGridError};
-use super::number::Column;
+use super::number::{Column, FieldAt};
 use super::reduction::{Reduced, Reducer, Reduction, ReductionError};
 use crate::CLIENTS_MAX;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,8 @@ pub enum Selected {
     Records(Destination),
     /// A number is computed from them.
     Number(Reduction),
+    /// Bounds of these fields are computed for each block, of all records.
+    Summary(Vec<FieldAt>),
 }
 
 /// Reason for which a selection is refused.
@@ -69,6 +72,9 @@ pub enum SelectionError {
     /// The number cannot be computed.
     #[error("the number cannot be computed: {0}")]
     Number(#[from] ReductionError),
+    /// A summary has no field, too many, or one that is not in a record.
+    #[error("a summary needs 1 to {SUMMARY_FIELDS_MAX} fields that are in the records")]
+    Summary,
     /// There are no clients, or too many.
     #[error("records for {clients} clients: there must be 1 to {CLIENTS_MAX}")]
     Clients {
@@ -115,6 +121,7 @@ enum Action {
     DeliverParts(u32),
     DeliverByKey(Evaluator, u32),
     Reduce(Reducer),
+    Summarise(Vec<FieldAt>, Vec<Bounds>),
 }
 
 impl Selection {
@@ -139,6 +146,17 @@ impl Selection {
                 let kinds = key.validate(bytes).map_err(SelectionError::Key)?;
                 Action::DeliverByKey(Evaluator::new(key, &kinds, bytes), clients)
             }
+            Selected::Summary(fields) => {
+                let is_inside = |field: &FieldAt| {
+                    let end = field.offset.checked_add(field.number.kind.bytes());
+                    end.is_some_and(|end| end <= bytes)
+                };
+                let fits = (1..=SUMMARY_FIELDS_MAX).contains(&fields.len());
+                if !fits || !fields.iter().all(is_inside) {
+                    return Err(SelectionError::Summary);
+                }
+                Action::Summarise(fields, Vec::new())
+            }
             Selected::Number(reduction) => Action::Reduce(Reducer::new(reduction, bytes)?),
         };
         Ok(Selector { records, predicate, action })
@@ -160,6 +178,27 @@ impl Selector {
         }
     }
 
+    /// Fields of which bounds are computed; `None` for another selection.
+    pub fn summarised(&self) -> Option<&[FieldAt]> {
+        match &self.action {
+            Action::Summarise(fields, _) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// Returns the bounds of the records that were looked at since the last call.
+    pub fn take_bounds(&mut self) -> Vec<Bounds> {
+        match &mut self.action {
+            Action::Summarise(_, bounds) => std::mem::take(bounds),
+            _ => Vec::new(),
+        }
+    }
+
+    /// False if no record matches whose fields have these bounds.
+    pub fn may_match(&self, fields: &[FieldAt], bounds: &[Bounds]) -> bool {
+        self.summarised().is_some() || self.predicate.may_be_true(fields, bounds)
+    }
+
     /// Looks at records that follow one another, of which the first is number `first` of the file.
     /// Returns those that match, if they are to be delivered; otherwise adds them to the number.
     ///
@@ -168,6 +207,13 @@ impl Selector {
     pub fn look_at(&mut self, first: u64, records: &[u8]) -> Result<Matches, KeyError> {
         let record_bytes = self.records.record_bytes as usize;
         let mut found = Vec::new();
+        if let Action::Summarise(fields, bounds) = &mut self.action {
+            bounds.resize(fields.len(), Bounds::default());
+            for (field, bounds) in fields.iter().zip(bounds) {
+                bounds.merge(field.bounds(records, record_bytes));
+            }
+            return Ok(Matches::default());
+        }
         let batches = records.chunks(BATCH_RECORDS * record_bytes);
         for (number, batch) in batches.enumerate() {
             let Column::Truth(matches) = self.predicate.evaluate(batch) else {
@@ -175,6 +221,7 @@ impl Selector {
             };
             let before = number * BATCH_RECORDS;
             match &mut self.action {
+                Action::Summarise(..) => {}
                 Action::Reduce(reducer) => reducer.add(batch, &matches),
                 Action::DeliverToOne => {
                     found.extend(positions(&matches).map(|at| (0, (before + at) as u32)));

@@ -8,8 +8,8 @@ use crate::arguments::{InstanceOnly, Select, SelectFormat};
 use crate::instances::servers::instance;
 use crate::output::format::plural;
 use crate::output::present;
-use client::{Connection, Constant, Expression, Records, Reduced, Reduction};
-use interface::{RecordType, UserError, key_of, number_of, predicate_of};
+use client::{Blocks, Connection, Constant, Expression, Records, Reduced, Reduction};
+use interface::{RecordType, UserError, field_of, key_of, number_of, predicate_of};
 use serde_json::{Value, json};
 use sink::Sink;
 use std::path::{Path, PathBuf};
@@ -23,16 +23,21 @@ pub(crate) fn run(which: &InstanceOnly, arguments: &Select) -> Result<(), UserEr
     let record_type = arguments.record_type.as_deref();
     let typed = file.typed_records(record_type, arguments.offset, arguments.records)?;
     let (grid, records, count) = (typed.grid(), typed.records, typed.count);
+    if !arguments.summarise.is_empty() {
+        let fields = arguments.summarise.iter().map(|field| field_of(&records, field));
+        let fields = fields.collect::<Result<Vec<_>, _>>()?;
+        return file.summarise_records(None, grid, fields);
+    }
     let condition = match &arguments.condition {
         Some(text) => predicate_of(&records, text)?,
         None => Expression::always(),
     };
     if let Some(reduction) = reduction_of(&records, arguments)? {
-        let reduced = file.reduce_records(None, grid, condition, reduction)?;
-        return show_number(which, arguments, &reduced);
+        let (reduced, blocks) = file.reduce_records(None, grid, condition, reduction)?;
+        return show_number(which, arguments, &reduced, blocks);
     }
     let format = arguments.format.unwrap_or_else(|| format_of(arguments.output.as_deref()));
-    let written = match (&arguments.by, &arguments.output) {
+    let (written, blocks) = match (&arguments.by, &arguments.output) {
         (None, None) => {
             let found = file.find_records(None, grid, condition, client::Share::Even)?;
             // Nothing but records goes to standard output.
@@ -41,7 +46,7 @@ pub(crate) fn run(which: &InstanceOnly, arguments: &Select) -> Result<(), UserEr
         (None, Some(path)) => {
             let found = file.find_records(None, grid, condition, client::Share::Even)?;
             write(&found, &records, Sink::create(path, format)?)?;
-            vec![(path.clone(), found.count())]
+            (vec![(path.clone(), found.count())], found.blocks())
         }
         (Some(key), output) => {
             let key = key_of(&records, key)?;
@@ -59,10 +64,10 @@ pub(crate) fn run(which: &InstanceOnly, arguments: &Select) -> Result<(), UserEr
                 write(found, &records, Sink::create(&path, format)?)?;
                 written.push((path, found.count()));
             }
-            written
+            (written, found.first().map_or_else(Blocks::default, Records::blocks))
         }
     };
-    show_files(which, count, &written)
+    show_files(which, (count, blocks), &written)
 }
 
 /// Returns the number that the arguments ask for, if they do.
@@ -120,12 +125,17 @@ fn write(found: &Records, records: &RecordType, mut sink: Sink<'_>) -> Result<()
     sink.end()
 }
 
-fn show_files(which: &InstanceOnly, of: u64, written: &[(PathBuf, u64)]) -> Result<(), UserError> {
+fn show_files(
+    which: &InstanceOnly,
+    (of, blocks): (u64, Blocks),
+    written: &[(PathBuf, u64)],
+) -> Result<(), UserError> {
     if which.json {
         let files = written.iter().map(|(path, count)| json!({ "file": path, "records": count }));
         let files: Vec<Value> = files.collect();
         return present::json(&json!({
             "schema": "unisono.select/1", "of_records": of, "files": files,
+            "blocks_read": blocks.read, "blocks_skipped": blocks.skipped,
         }));
     }
     present::lines(
@@ -139,6 +149,7 @@ fn show_number(
     which: &InstanceOnly,
     arguments: &Select,
     reduced: &Reduced,
+    blocks: Blocks,
 ) -> Result<(), UserError> {
     let edges = &arguments.edges;
     if !which.json {
@@ -162,7 +173,10 @@ fn show_number(
             serde_json::from_str(&text).unwrap_or(Value::String(text))
         }
     };
-    present::json(&json!({ "schema": "unisono.select/1", "value": value }))
+    present::json(&json!({
+        "schema": "unisono.select/1", "value": value,
+        "blocks_read": blocks.read, "blocks_skipped": blocks.skipped,
+    }))
 }
 
 fn text_of(reduced: &Reduced) -> String {

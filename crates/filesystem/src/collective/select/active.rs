@@ -5,11 +5,11 @@
 //! - Bytes of records that are kept are counted, and bounded for all selections together.
 
 use crate::server::files::open_file::OpenFile;
-use policy::Selector;
+use policy::{Bounds, Selector};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use units::PeerId;
+use units::{PeerId, Timestamp};
 use wire::Fault;
 use world::Payload;
 
@@ -31,6 +31,10 @@ pub(crate) struct ActiveSelection<P> {
     owner: PeerId,
     pub(super) file: Rc<OpenFile>,
     pub(super) selector: RefCell<Selector>,
+    /// Time of the last change of the file when it began.
+    pub(super) modified: Timestamp,
+    /// Blocks in which no record matches, which were not read.
+    pub(super) skipped: RefCell<BTreeSet<u64>>,
     /// Blocks with records of it.
     pub(super) blocks: RefCell<BTreeMap<u64, FoundBlock<P>>>,
     /// Starts of blocks that belong to records which begin in the block before.
@@ -50,6 +54,8 @@ pub(super) struct FoundBlock<P> {
     pub(super) records: Option<P>,
     /// Start of a record that goes on in the next block.
     pub(super) start: Option<P>,
+    /// Bounds of the fields of a summary.
+    pub(super) bounds: Vec<Bounds>,
     /// That record when it is whole, with its destination, if it matches.
     pub(super) last: Option<(u32, P)>,
 }
@@ -77,6 +83,8 @@ impl<P: Payload> Selections<P> {
         }
         let selection = Rc::new(ActiveSelection {
             owner,
+            modified: file.modified(),
+            skipped: RefCell::default(),
             file,
             selector: RefCell::new(selector),
             blocks: RefCell::default(),

@@ -25,6 +25,9 @@ pub struct Selected<W: World> {
     record_bytes: u64,
     /// True if this client began it, and it has not ended.
     is_own: Cell<bool>,
+    /// Blocks that were read, and blocks that were not, since no record of them matches. Known to
+    /// the client that began it.
+    blocks: Cell<(u64, u64)>,
 }
 
 /// Number of records of a destination, by blocks.
@@ -71,7 +74,8 @@ impl<W: World> Client<W> {
     pub fn selected(&self, file: &FileRecord, number: u64, record_bytes: u32) -> Selected<W> {
         let record_bytes = u64::from(record_bytes);
         let (client, is_own) = (self.clone(), Cell::new(false));
-        Selected { client, file: file.clone(), number, record_bytes, is_own }
+        let (file, blocks) = (file.clone(), Cell::default());
+        Selected { client, file, number, record_bytes, is_own, blocks }
     }
 }
 
@@ -92,7 +96,11 @@ impl<W: World> Selected<W> {
         // Each to its end: none looks at records for a selection that has ended.
         let begun = join_all(servers.iter().map(async |server| {
             match self.call(*server, begin.clone()).await? {
-                SelectReply::Begun { head_bytes, .. } => Ok(head_bytes),
+                SelectReply::Begun { blocks, skipped, head_bytes } => {
+                    let (read, left_out) = self.blocks.get();
+                    self.blocks.set((read + blocks, left_out + skipped));
+                    Ok(head_bytes)
+                }
                 _ => Err(out_of_place()),
             }
         }));
@@ -150,6 +158,22 @@ impl<W: World> Selected<W> {
             Reply::Select(reply) => Ok(*reply),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Numbers of blocks that were read, and that were not since no record of them matches, at the
+    /// client that began the selection.
+    pub fn blocks(&self) -> (u64, u64) {
+        self.blocks.get()
+    }
+
+    /// Has the servers keep the summary that was computed.
+    ///
+    /// # Errors
+    /// [`Fault::TransferFailed`] if the file has changed since.
+    pub async fn keep(&self) -> Result<(), Fault> {
+        let keep = SelectRequest::Keep { number: self.number };
+        let keep = CollectiveRequest::Select(Box::new(keep));
+        self.client.call_each_server(self.file.servers(), keep).await.map(|_| ())
     }
 
     /// Number that was computed from the records of all servers.

@@ -7,7 +7,9 @@
 
 use super::client::{RecordCounts, Selected};
 use crate::client::{Client, Group};
-use policy::{Destination, DiskOrder, Expression, RecordGrid, Reduced, Reduction, Selection};
+use policy::{
+    Destination, DiskOrder, Expression, FieldAt, RecordGrid, Reduced, Reduction, Selection,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
@@ -130,7 +132,27 @@ impl<'a, W: World> Selecting<'a, W> {
         Ok(found)
     }
 
-    /// Computes a number from the records of an open file that match.
+    /// Has the servers compute bounds of fields for each block of an open file, so that later
+    /// selections of the same records leave out blocks in which nothing matches.
+    ///
+    /// # Errors
+    /// As for [`Selecting::find`], and [`Fault::TransferFailed`] if the file changes meanwhile.
+    pub async fn summarise(
+        &self,
+        agreements: &Agreements,
+        file: Result<&FileRecord, Fault>,
+        records: RecordGrid,
+        fields: Vec<FieldAt>,
+    ) -> Result<(), Fault> {
+        let result = policy::Selected::Summary(fields);
+        let selection = Selection { records, predicate: Expression::always(), result };
+        let selected = self.begin(agreements, file, selection).await?;
+        let kept = if self.rank() == 0 { selected.keep().await } else { Ok(()) };
+        self.agree(agreements.0.get(2), kept).await.map(|_| ())
+    }
+
+    /// Computes a number from the records of an open file that match. Returns the numbers of
+    /// blocks, too ([`FoundRecords::blocks`]).
     ///
     /// # Errors
     /// As for [`Selecting::find`].
@@ -140,13 +162,14 @@ impl<'a, W: World> Selecting<'a, W> {
         file: Result<&FileRecord, Fault>,
         (records, condition): (RecordGrid, Expression),
         reduction: Reduction,
-    ) -> Result<Reduced, Fault> {
+    ) -> Result<(Reduced, (u64, u64)), Fault> {
         let result = policy::Selected::Number(reduction);
         let selection = Selection { records, predicate: condition, result };
         let selected = self.begin(agreements, file, selection).await?;
         let reduced = selected.reduced().await;
         let outcome = reduced.as_ref().map(|_| ()).map_err(Clone::clone);
-        self.agree(agreements.0.get(2), outcome).await.and(reduced)
+        self.agree(agreements.0.get(2), outcome).await?;
+        Ok((reduced?, selected.blocks()))
     }
 
     /// Has the member of rank 0 begin a selection that all want.
@@ -177,8 +200,8 @@ impl<'a, W: World> Selecting<'a, W> {
     /// Takes records of this member into a memory: those of the numbers `range` among its own.
     ///
     /// # Errors
-    /// [`Fault::BadSelection`] if a member's memory is too small, or if it has no such records; then
-    /// nothing has moved. Faults of the servers.
+    /// [`Fault::BadSelection`] if a member's memory is too small, or if it has no such records;
+    /// then nothing has moved. Faults of the servers.
     pub async fn take(
         &self,
         agreements: &Agreements,
@@ -229,6 +252,11 @@ impl<W: World> FoundRecords<W> {
     /// Number of records of this member.
     pub fn count(&self) -> u64 {
         self.wanted.end - self.wanted.start
+    }
+
+    /// Numbers of blocks that were read, and that were left out, at the member that began.
+    pub fn blocks(&self) -> (u64, u64) {
+        self.selected.blocks()
     }
 
     fn check_room(&self, rank: u32, range: &Range<u64>, memory: &W::Memory) -> Result<(), Fault> {

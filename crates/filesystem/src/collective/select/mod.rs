@@ -25,3 +25,4 @@ pub(crate) mod deliver;
 pub(crate) mod members;
 pub(crate) mod requests;
 pub(crate) mod scan;
+pub(crate) mod summaries;

@@ -51,6 +51,10 @@ pub(crate) async fn serve<W: World>(
             server.counters().count_moved(bytes);
             Ok(Reply::Moved { bytes }.into())
         }
+        SelectRequest::Keep { number } => {
+            server.summaries().keep(&*selections.get(number)?)?;
+            Ok(Reply::Done.into())
+        }
         SelectRequest::End { number } => {
             selections.end(from, number);
             Ok(Reply::Done.into())

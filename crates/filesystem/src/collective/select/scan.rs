@@ -5,7 +5,7 @@ use super::active::{ActiveSelection, FoundBlock, HEADS_BYTES_MAX};
 use crate::server::Server;
 use crate::server::files::open_file::OpenFile;
 use futures_util::future::try_join_all;
-use policy::{Access, DiskOrder, KeyError, ListEntry, Matches};
+use policy::{Access, Bounds, DiskOrder, KeyError, ListEntry, Matches};
 use std::cell::RefCell;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, Run};
@@ -24,7 +24,8 @@ pub(super) async fn scan<W: World>(
     let disks = (0..file.stripe.disks_per_server).map(DiskId);
     let scanned = disks.map(|disk| scan_disk(server, selection, extent, order, disk));
     let blocks = try_join_all(scanned).await?.iter().sum();
-    Ok(SelectReply::Begun { blocks, head_bytes: selection.head_bytes() })
+    let skipped = selection.skipped.borrow().len() as u64;
+    Ok(SelectReply::Begun { blocks, skipped, head_bytes: selection.head_bytes() })
 }
 
 /// Looks at the blocks of one disk in the order of their addresses, with a few rotating buffers.
@@ -43,12 +44,25 @@ async fn scan_disk<W: World>(
         return Ok(0);
     };
     let (order, bytes) = (RefCell::new(order), selection.file.stripe.block_bytes.min(length));
+    let records = *selection.selector.borrow().records();
+    let summary = server.summaries().of(&selection.file, &records);
+    let next = || loop {
+        let block = order.borrow_mut().next()?;
+        let skipped = summary.as_ref().and_then(|summary| summary.skipped(selection, block));
+        let Some(skipped) = skipped else { return Some(block) };
+        selection.skipped.borrow_mut().insert(block);
+        if let Some(head) = skipped.head {
+            // These bytes were counted when the file was summarised.
+            let _ = selection.has_room_for_head(head.length());
+            selection.heads.borrow_mut().insert(block, head);
+        }
+    };
     let buffers = server.memory().buffers(disk);
     let rotate = async || {
         let mut blocks = 0;
         loop {
             let _permit = buffers.take(server.world(), bytes).await;
-            let Some(block) = order.borrow_mut().next() else { return Ok::<_, Fault>(blocks) };
+            let Some(block) = next() else { return Ok::<_, Fault>(blocks) };
             blocks += 1;
             look_at(server, selection, block).await?;
         }
@@ -106,7 +120,11 @@ pub(super) async fn find<W: World>(
     let whole = (begin.end - begin.start) - u64::from(goes_on);
     let record_bytes = u64::from(grid.record_bytes);
     let at = grid.offset_of(begin.start).saturating_sub(range.start);
-    let mut found = FoundBlock { destinations: Vec::new(), records: None, start: None, last: None };
+    let mut found = FoundBlock::default();
+    if let Some(fields) = selection.selector.borrow().summarised() {
+        // Nothing, until there are records.
+        found.bounds = vec![Bounds::default(); fields.len()];
+    }
     if whole > 0 {
         server.world().compute(costs.scan(whole * record_bytes)).await;
         let records = data.slice(at, whole * record_bytes);
@@ -114,6 +132,7 @@ pub(super) async fn find<W: World>(
         found.records =
             (!matches.positions.is_empty()).then(|| packed(&records, &matches, record_bytes));
         found.destinations = matches.destinations;
+        found.add_bounds(selection.selector.borrow_mut().take_bounds());
     }
     if goes_on {
         let from = at + whole * record_bytes;
@@ -122,9 +141,20 @@ pub(super) async fn find<W: World>(
     Ok((found, head))
 }
 
+impl<P> Default for FoundBlock<P> {
+    fn default() -> Self {
+        let (destinations, bounds) = (Vec::new(), Vec::new());
+        Self { destinations, records: None, start: None, bounds, last: None }
+    }
+}
+
 impl<P> FoundBlock<P> {
+    fn add_bounds(&mut self, bounds: Vec<Bounds>) {
+        self.bounds.iter_mut().zip(bounds).for_each(|(own, more)| own.merge(more));
+    }
+
     fn is_empty(&self) -> bool {
-        self.destinations.is_empty() && self.start.is_none() && self.last.is_none()
+        self.destinations.is_empty() && self.start.is_none() && self.bounds.is_empty()
     }
 }
 
@@ -193,6 +223,9 @@ pub(super) fn complete<W: World>(
         }
         let rest = body.slice(at, length);
         at += length;
+        if selection.skipped.borrow().contains(block) {
+            continue;
+        }
         let range = selection.file.block_range(*block);
         let begin = grid.beginning_in(range);
         let start = match selection.blocks.borrow_mut().get_mut(block) {
@@ -205,6 +238,10 @@ pub(super) fn complete<W: World>(
         memory.scatter(&[Run::contiguous(start.length(), length)], &rest);
         let record = memory.freeze();
         let matches = match_records(selection, begin.end - 1, &record)?;
+        let bounds = selection.selector.borrow_mut().take_bounds();
+        if let Some(found) = selection.blocks.borrow_mut().get_mut(block) {
+            found.add_bounds(bounds);
+        }
         if let Some((destination, _)) = matches.destinations.first() {
             let mut blocks = selection.blocks.borrow_mut();
             if let Some(found) = blocks.get_mut(block) {
