@@ -50,7 +50,7 @@ def test_what_is_public_has_an_example(name):
             assert any(text and ">>>" in text for text in texts), f"{name}.{public} has no example"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/records.md"])
 def test_examples_of_pages(instance, page, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     # The README also shows lines of examples/heat.py, which is tested with MPI.
