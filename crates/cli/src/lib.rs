@@ -1,9 +1,9 @@
 //! The `unisono` command: parses, calls `client`, `cluster`, `simulate`,
 //! `measure` and `experiments`, presents.
 //!
-//! A program that brings replacement policies along is this command with [`main_with`]; see
-//! `examples/own_policy.rs`. One that brings disk models or networks along is this command with
-//! [`main_with_models`].
+//! A program that brings replacement policies along, or functions for selections of records, is
+//! this command with [`main_with`]; see `examples/own_policy.rs` and `examples/own_function.rs`.
+//! One that brings disk models or networks along is this command with [`main_with_models`].
 //!
 //! Results go to standard output, everything else to standard error. Exit codes are those of
 //! [`interface::ExitCode`], and 130 after an interruption. `run` and `record` end with that of
@@ -23,7 +23,7 @@ use clap::Parser;
 use client::Instance;
 use files::{copies, layout, names, scrub, select};
 use instances::{mounts, servers, space, stops};
-use interface::{ReplacementPolicies, UserError};
+use interface::{Extensions, UserError};
 use measurements::{bench, demo, replay};
 use output::present;
 use programs::{hints, record, run};
@@ -31,19 +31,17 @@ use simulate::OwnModels;
 use simulation::{reproduce, sim, what_if};
 
 /// Runs the command with the words after the program's name. Its servers, also those that it
-/// starts, and its simulations offer these replacement policies besides the built-in ones.
-pub fn main_with(policies: ReplacementPolicies) -> std::process::ExitCode {
-    main_with_models(policies, OwnModels::default())
+/// starts, offer these extensions, and its simulations these replacement policies besides the
+/// built-in ones.
+pub fn main_with(extensions: impl Into<Extensions>) -> std::process::ExitCode {
+    main_with_models(extensions.into(), OwnModels::default())
 }
 
 /// Runs the command as [`main_with`] does. Its simulations offer these disk models and networks
 /// besides the built-in ones.
-pub fn main_with_models(
-    policies: ReplacementPolicies,
-    models: OwnModels,
-) -> std::process::ExitCode {
+pub fn main_with_models(extensions: Extensions, models: OwnModels) -> std::process::ExitCode {
     let ended = match Arguments::try_parse() {
-        Ok(arguments) => carry_out(arguments, policies, &models),
+        Ok(arguments) => carry_out(arguments, extensions, &models),
         Err(error) if error.use_stderr() => Err(present::usage_error(&error)),
         Err(help_or_version) => {
             // The reader may be gone.
@@ -63,7 +61,7 @@ pub fn main_with_models(
 /// Carries out a command. Returns its exit code.
 fn carry_out(
     arguments: Arguments,
-    policies: ReplacementPolicies,
+    extensions: Extensions,
     models: &OwnModels,
 ) -> Result<u8, UserError> {
     interface::begin_log()?;
@@ -96,14 +94,14 @@ fn carry_out(
         Command::MountServe(mount) => mounts::serve(&mount.which, &mount.what),
         Command::Hints(which) => hints::run(&which),
         Command::Bench(bench) => bench::run(&bench),
-        Command::Sim(sim) => sim::run(&sim, &policies, models),
+        Command::Sim(sim) => sim::run(&sim, &extensions.policies, models),
         Command::Replay(replay) => replay::run(&replay),
-        Command::WhatIf(what_if) => what_if::run(&what_if, &policies, models),
+        Command::WhatIf(what_if) => what_if::run(&what_if, &extensions.policies, models),
         Command::Trace(command) => traces::run(&command),
         Command::Reproduce(reproduce) => reproduce::run(&reproduce),
         Command::Demo(demo) => demo::run(&demo),
-        Command::Serve(serve) => servers::serve(&serve, policies),
-        Command::ServeRemote(_) => cluster::serve_remote(policies),
+        Command::Serve(serve) => servers::serve(&serve, extensions),
+        Command::ServeRemote(_) => cluster::serve_remote(extensions),
         Command::Supervise(which) => cluster::supervise(&servers::instance(&which)),
         Command::RestartServers(which) => {
             cluster::restart_servers(&Instance::at(which.instance), which.refill)

@@ -1,5 +1,5 @@
 //! The `unisono` command.
 
 fn main() -> std::process::ExitCode {
-    cli::main_with(interface::ReplacementPolicies::default())
+    cli::main_with(interface::Extensions::default())
 }

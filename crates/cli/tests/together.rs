@@ -30,6 +30,7 @@ mod lost;
 mod memory;
 mod mirrored;
 mod mounts;
+mod own_function;
 mod own_policy;
 #[path = "../../world-real/tests/support/preloaded.rs"]
 mod preloaded;

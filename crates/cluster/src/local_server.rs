@@ -12,7 +12,7 @@ use crate::server::{ServerPlan, serve_plan};
 use crate::started::{Bond, found, receive_order, serve_started};
 use client::{Direct, Instance, InstanceFile, ServerEntry};
 use interface::UserError;
-use policy::ReplacementPolicies;
+use policy::Extensions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use world::Address;
@@ -87,8 +87,8 @@ fn catalogue_of(file: &InstanceFile) -> Result<Option<Generations>, UserError> {
 }
 
 /// Serves as server number `id` of an instance until a client or SIGTERM asks it to stop. With
-/// `attached`, also stops when the parent process ends. The cache offers these replacement
-/// policies. Without an order on standard input, takes its place in an instance that is there;
+/// `attached`, also stops when the parent process ends. It offers these
+/// extensions. Without an order on standard input, takes its place in an instance that is there;
 /// `lost_data` says what happens then if its directories are lost.
 ///
 /// # Errors
@@ -98,10 +98,10 @@ pub fn serve_process(
     id: u32,
     attached: bool,
     lost_data: LostData,
-    policies: ReplacementPolicies,
+    extensions: Extensions,
 ) -> Result<(), UserError> {
     let Ok(order) = receive_order::<LocalOrder>() else {
-        return serve_again(instance, id, lost_data, policies);
+        return serve_again(instance, id, lost_data, extensions);
     };
     let (place, pid) = (instance.clone(), std::process::id());
     let is_named = move || {
@@ -114,7 +114,7 @@ pub fn serve_process(
         false => Box::new(is_named),
     };
     let bond = Bond { is_committed, ends_with_input: attached };
-    serve_started(order.plan(instance), bond, std::future::pending(), policies)
+    serve_started(order.plan(instance), bond, std::future::pending(), extensions)
 }
 
 /// Serves as server number `id` of an instance that is there.
@@ -122,7 +122,7 @@ fn serve_again(
     instance: &Instance,
     id: u32,
     lost_data: LostData,
-    policies: ReplacementPolicies,
+    extensions: Extensions,
 ) -> Result<(), UserError> {
     let file = instance.read()?;
     let lost_data = if file.degraded.is_some() { LostData::Degraded } else { lost_data };
@@ -140,7 +140,7 @@ fn serve_again(
     }
     let plan = ServerPlan { generation: number, lost, ..plan };
     let addresses = note_process(instance, id)?;
-    serve_plan(plan, policies, |_| addresses, std::future::pending())
+    serve_plan(plan, extensions, |_| addresses, std::future::pending())
 }
 
 /// Notes that this process is server `id` of an instance that is there, so that a stop of the

@@ -6,7 +6,7 @@ use crate::memory::OwnMemory;
 use client::Direct;
 use filesystem::{Costs, OtherServer, ServerConfig, serve_among_others};
 use interface::{ExitCode, UserError};
-use policy::ReplacementPolicies;
+use policy::Extensions;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write;
 use std::path::PathBuf;
@@ -88,7 +88,7 @@ pub(crate) struct ServerPlan {
 /// Fails when it cannot begin, or cannot write everything back at its end.
 pub(crate) fn serve_plan(
     plan: ServerPlan,
-    policies: ReplacementPolicies,
+    extensions: Extensions,
     ready: impl FnOnce(&Address) -> Vec<String>,
     also: impl Future<Output = ()>,
 ) -> Result<(), UserError> {
@@ -130,7 +130,7 @@ pub(crate) fn serve_plan(
         refill_rate: plan.lost_data.refill_rate(),
         read_only: plan.lost_data.is_degraded(),
         costs: Costs::FREE,
-        policies,
+        extensions,
     };
     run(async move {
         let world = RealWorld::open(config).map_err(|error| cannot_open(id, &error))?;

@@ -11,7 +11,7 @@ use crate::lost_data::LostData;
 use crate::memory::{give_back_empty, refuse_lost};
 use crate::server::{ServerPlan, serve_plan};
 use interface::{ExitCode, UserError};
-use policy::ReplacementPolicies;
+use policy::Extensions;
 use serde::de::DeserializeOwned;
 use std::cell::RefCell;
 use std::io::{Read, Write};
@@ -31,7 +31,7 @@ pub(crate) struct Bond {
 }
 
 /// Serves as its starter permits: reports the labels that `begun` leads to, labels the directories,
-/// listens, and serves when the start is complete. The cache offers these replacement policies.
+/// listens, and serves when the start is complete. It offers these extensions.
 /// Ends when a client, SIGTERM or the end of `also` asks for it, or at the end of standard input.
 ///
 /// # Errors
@@ -41,7 +41,7 @@ pub(crate) fn serve_started(
     begun: Result<ServerPlan, UserError>,
     bond: Bond,
     also: impl Future<Output = ()>,
-    policies: ReplacementPolicies,
+    extensions: Extensions,
 ) -> Result<(), UserError> {
     let mut is_serving = false;
     let served = begun.and_then(|plan| {
@@ -94,7 +94,7 @@ pub(crate) fn serve_started(
                 }
             }
         };
-        serve_plan(plan, policies, ready, also)?;
+        serve_plan(plan, extensions, ready, also)?;
         refused.take().map_or(Ok(()), Err)
     });
     served.inspect_err(|error| {

@@ -28,8 +28,9 @@ pub use limits::Limits;
 pub use log::begin_log;
 pub use nearest::nearest;
 pub use policy::{
-    ClientCacheSpec, Cooperation, Declared, DiskOrder, Number, NumberKind, Pattern, Protection,
-    Replacement, ReplacementPolicies, ReplacementPolicy,
+    ClientCacheSpec, Cooperation, Declared, DiskOrder, Extensions, Number, NumberKind, Pattern,
+    Protection, RecordFunction, RecordFunctions, Replacement, ReplacementPolicies,
+    ReplacementPolicy,
 };
 pub use records::{
     FieldKind, RecordField, RecordType, TypedRecords, field_of, key_of, npy_header, number_of,

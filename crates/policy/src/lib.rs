@@ -33,6 +33,7 @@ mod cache;
 mod choice;
 mod client_cache;
 mod collective;
+mod extensions;
 mod gathering;
 mod locks;
 mod placement;
@@ -55,6 +56,7 @@ pub use client_cache::{
 pub use collective::{
     DiskOrder, Dissemination, NodeGroups, SORT_WINDOW_BLOCKS, conforming_segment, disk_order,
 };
+pub use extensions::Extensions;
 pub use gathering::{GatheredPart, GatheredWrite, WriteOrder};
 pub use locks::{LockKind, LockLimits, LockName, LockRefusal, LockTable, LockedRange};
 pub use placement::{
@@ -63,7 +65,9 @@ pub use placement::{
 };
 pub use select::{
     Bounds, Comparison, Constant, Destination, EXPRESSION_NODES_MAX, Expression, ExpressionError,
-    FieldAt, HISTOGRAM_EDGES_MAX, KeyError, Matches, Node, Number, NumberKind, RECORD_BYTES_MAX,
-    RecordGrid, RecordGridError, Reduced, Reduction, ReductionError, SET_VALUES_MAX,
-    SUMMARY_FIELDS_MAX, Selected, Selection, SelectionError, Selector, ValueKind,
+    FUNCTION_NAME_BYTES_MAX, FUNCTION_OPERANDS_MAX, FailedFunction, FieldAt, HISTOGRAM_EDGES_MAX,
+    KeyError, LookError, Matches, Node, Number, NumberKind, RECORD_BYTES_MAX, RecordFunction,
+    RecordFunctions, RecordGrid, RecordGridError, Reduced, Reduction, ReductionError,
+    RefusedFunction, SET_VALUES_MAX, SUMMARY_FIELDS_MAX, Selected, Selection, SelectionError,
+    Selector, UnknownFunction, ValueKind,
 };

@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use policy::{
-    Comparison, Constant, Destination, Expression, ExpressionError, FieldAt, KeyError, Matches,
-    Node, Number, NumberKind, RecordGrid, Reduced, Reduction, Selected, Selection, SelectionError,
-    Selector,
+    Comparison, Constant, Destination, Expression, ExpressionError, FieldAt, KeyError, LookError,
+    Matches, Node, Number, NumberKind, RecordFunction, RecordFunctions, RecordGrid, Reduced,
+    Reduction, Selected, Selection, SelectionError, Selector,
 };
 use proptest::prelude::*;
 
@@ -24,7 +24,9 @@ fn compare(kind: NumberKind, how: Comparison, with: Constant) -> Expression {
 
 fn selector(predicate: Expression, record_bytes: u32, count: u64, result: Selected) -> Selector {
     let records = RecordGrid { start: 0, record_bytes, count };
-    Selection { records, predicate, result }.check(1 << 40, 1 << 20).unwrap()
+    Selection { records, predicate, result }
+        .check((1 << 40, 1 << 20), &RecordFunctions::default())
+        .unwrap()
 }
 
 fn matches(predicate: Expression, record_bytes: u32, records: &[u8]) -> Vec<u32> {
@@ -149,10 +151,11 @@ fn a_key_names_the_client_nobody_or_an_error() {
     assert_eq!(found.positions[found.of_destination(1)], [0, 3]);
     assert_eq!(found.of_destination(7), 0..0);
     let refused = selector(Expression::always(), 4, 6, by(1)).look_at(100, &values);
-    assert_eq!(refused, Err(KeyError { record: 100, key: 1, clients: 1 }));
+    let expected = KeyError { record: 100, key: 1, clients: 1 };
+    assert_eq!(refused, Err(LookError::Key(expected)));
     let records = RecordGrid { start: 0, record_bytes: 4, count: 6 };
     let none = Selection { records, predicate: Expression::always(), result: by(0) };
-    let none = none.check(24, 1_024).map(|_| ());
+    let none = none.check((24, 1_024), &RecordFunctions::default()).map(|_| ());
     assert_eq!(none, Err(SelectionError::Clients { clients: 0 }));
 }
 
@@ -194,7 +197,13 @@ fn numbers_are_those_of_numpy() {
     for edges in [&[][..], &[1.0], &[1.0, 1.0], &[0.0, f64::NAN], &[0.0, f64::INFINITY]] {
         let result = Selected::Number(histogram(edges));
         let refused = Selection { records, predicate: Expression::always(), result };
-        assert!(matches!(refused.check(0, 8), Err(SelectionError::Number(_))), "{edges:?}");
+        assert!(
+            matches!(
+                refused.check((0, 8), &RecordFunctions::default()),
+                Err(SelectionError::Number(_))
+            ),
+            "{edges:?}"
+        );
     }
     assert!(!Reduced::Count(1).merge(Reduced::Minimum(None)), "of another reduction");
 }
@@ -206,6 +215,56 @@ fn sums_of_floats_keep_small_values() {
     let (one, other): (&[f64], &[f64]) = (&[1.0, 1e17, 1.0], &[-1e17, 0.5]);
     assert_eq!(reduce(sum.clone(), &[one, other]), Reduced::FloatSum(2.5, 0.0));
     assert_eq!(reduce(sum, &[other, one]), Reduced::FloatSum(2.5, 0.0));
+}
+
+/// Distance from the origin; it fails for a negative one.
+struct Distance;
+
+impl RecordFunction for Distance {
+    fn operands(&self) -> usize {
+        2
+    }
+
+    fn evaluate(&self, operands: &[Vec<f64>], results: &mut [f64]) {
+        let places = operands[0].iter().zip(&operands[1]);
+        for (result, (x, y)) in results.iter_mut().zip(places) {
+            assert!(*x >= 0.0, "no such place");
+            *result = x.hypot(*y);
+        }
+    }
+}
+
+#[test]
+fn functions_of_the_servers_are_computed() {
+    let functions = RecordFunctions::default().with("distance", Distance).unwrap();
+    let nodes = |name: &str, operands: Vec<u16>| {
+        vec![
+            field(0, NumberKind::F64),
+            field(8, NumberKind::F64),
+            Node::Function { name: name.to_owned(), operands },
+            Node::CompareConstant { of: 2, how: Comparison::Less, with: Constant::Float(6.0) },
+        ]
+    };
+    let select = |nodes: Vec<Node>, places: &[f64]| {
+        let records = RecordGrid { start: 0, record_bytes: 16, count: places.len() as u64 / 2 };
+        let (predicate, result) = (expression(nodes), Selected::Records(Destination::One));
+        let checked =
+            Selection { records, predicate, result }.check((1 << 20, 1 << 20), &functions);
+        checked.map(|mut selector| selector.look_at(0, &doubles(places)))
+    };
+    let found = select(nodes("distance", vec![0, 1]), &[3.0, 4.0, 5.0, 5.0, 0.0, 1.0]);
+    assert_eq!(found.unwrap().unwrap().positions, [0, 2]);
+    let failed = select(nodes("distance", vec![0, 1]), &[-1.0, 0.0]).unwrap().unwrap_err();
+    assert_eq!(failed.to_string(), "the function custom.distance has failed");
+    for (name, operands) in [("distance", vec![0]), ("other", vec![0, 1])] {
+        let unknown = select(nodes(name, operands), &[]).map(|_| ()).unwrap_err();
+        assert!(unknown.to_string().contains(&format!("no function custom.{name}")), "{unknown}");
+    }
+    assert!(expression(nodes("", vec![0, 1])).validate_predicate(16).is_err());
+    assert!(expression(nodes("f", vec![0; 17])).validate_predicate(16).is_err());
+    for name in ["", "a b", "é", &"a".repeat(65)] {
+        assert!(RecordFunctions::default().with(name, Distance).is_err(), "{name}");
+    }
 }
 
 proptest! {
@@ -326,7 +385,9 @@ proptest! {
             (Expression::always(), Selected::Records(key)),
             (Expression::always(), Selected::Number(Reduction::Sum(predicate))),
         ] {
-            if let Ok(mut selector) = (Selection { records, predicate, result }).check(160, 64) {
+            let selection = Selection { records, predicate, result };
+            let checked = selection.check((160, 64), &RecordFunctions::default());
+            if let Ok(mut selector) = checked {
                 let _ = selector.look_at(0, &bytes);
             }
         }

@@ -8,7 +8,7 @@
 use policy::{
     Access, Buffering, Comparison, Constant, Destination, Dimension, Direction, DiskOrder,
     Distribution, Expression, FieldAt, ListEntry, LockKind, Node, Number, NumberKind, PageMap,
-    Pool, Protection, RecordGrid, Selected, Selection, Stripe,
+    Pool, Protection, RecordFunctions, RecordGrid, Selected, Selection, Stripe,
 };
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId, Timestamp};
@@ -281,7 +281,9 @@ fn use_access(access: &Access, client: ClientId) {
 fn use_selection(request: &SelectRequest) {
     let SelectRequest::Begin { selection, .. } = request else { return };
     let record_bytes = selection.records.record_bytes as usize;
-    if let Ok(mut selector) = (**selection).clone().check(FILE_BYTES, FILE_BYTES) {
+    if let Ok(mut selector) =
+        (**selection).clone().check((FILE_BYTES, FILE_BYTES), &RecordFunctions::default())
+    {
         let records: Vec<u8> = (0..record_bytes * 20).map(|byte| byte as u8).collect();
         let _ = selector.look_at(0, &records);
     }

@@ -107,6 +107,8 @@ pinned!(node: Node {
     Node::Mask { .. }, Node::Mask { of: 2, mask: 300 }, "09 | 02 ac 02";
     Node::Modulo { .. }, Node::Modulo { of: 2, by: 300 }, "0a | 02 ac 02";
     Node::Hash { .. }, Node::Hash { of: 2 }, "0b | 02";
+    Node::Function { .. }, Node::Function { name: "f".to_owned(), operands: vec![1, 2] },
+        "0d | 01 66 02 01 02";
     Node::Bin { .. }, Node::Bin { of: 2, low: 0.0, width: 1.0 },
         "0c | 02 00 00 00 00 00 00 00 00 00 00 00 00 00 00 f0 3f";
 });

@@ -12,7 +12,7 @@ use cluster::{
     DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, LostData, Program,
     Rebuilt, ServerOptions, Target,
 };
-use interface::{ReplacementPolicies, UserError};
+use interface::{Extensions, UserError};
 use serde_json::json;
 
 /// Instance of a command.
@@ -340,13 +340,13 @@ fn rebuild_catalogue(arguments: &Doctor) -> Result<(), UserError> {
     Ok(())
 }
 
-pub(crate) fn serve(arguments: &Serve, policies: ReplacementPolicies) -> Result<(), UserError> {
+pub(crate) fn serve(arguments: &Serve, extensions: Extensions) -> Result<(), UserError> {
     let instance = Instance::at(&arguments.instance);
     let lost_data = match arguments.refill {
         true => LostData::Refill { bytes_per_second: None },
         false => LostData::Refuse,
     };
-    cluster::serve_process(&instance, arguments.id, arguments.attached, lost_data, policies)
+    cluster::serve_process(&instance, arguments.id, arguments.attached, lost_data, extensions)
 }
 
 /// Description of a server, with its host if it has one.

@@ -10,7 +10,7 @@ use crate::private::{make_directory, refuse_links_in, refuse_root};
 use crate::server::ServerPlan;
 use crate::started::{Bond, receive_order, serve_started};
 use interface::{ExitCode, UserError};
-use policy::ReplacementPolicies;
+use policy::Extensions;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,15 +20,15 @@ use world::Address;
 const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 
 /// Serves according to the messages on standard input. Ends when a client or a signal asks for it,
-/// or at the end of standard input. The cache offers these replacement policies.
+/// or at the end of standard input. It offers these extensions.
 ///
 /// # Errors
 /// Fails when it cannot start, which it also reports to the supervisor, or cannot write everything
 /// back.
-pub fn serve_remote(policies: ReplacementPolicies) -> Result<(), UserError> {
+pub fn serve_remote(extensions: Extensions) -> Result<(), UserError> {
     let order: ServerOrder = receive_order()?;
     let bond = Bond { is_committed: Box::new(|| None), ends_with_input: true };
-    serve_started(begin(&order), bond, interrupted(), policies)
+    serve_started(begin(&order), bond, interrupted(), extensions)
 }
 
 /// Builds the plan of this server and makes its directories.

@@ -1,11 +1,11 @@
 //! Parameters of a server.
 
 use crate::Costs;
-use policy::ReplacementPolicies;
+use policy::Extensions;
 use units::ServerId;
 
 /// Parameters of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ServerConfig {
     /// Number of the server. Server 0 keeps the catalogue.
     pub id: ServerId,
@@ -43,6 +43,6 @@ pub struct ServerConfig {
     pub read_only: bool,
     /// Processor costs of the server's own work.
     pub costs: Costs,
-    /// Replacement policies that files may choose.
-    pub policies: ReplacementPolicies,
+    /// Replacement policies that files may choose, and functions for selections of records.
+    pub extensions: Extensions,
 }

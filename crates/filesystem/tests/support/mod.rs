@@ -299,7 +299,7 @@ pub(crate) fn start_replaced<P: Kind>(
         read_only: false,
         copies_catalogue: shape.copies,
         costs: shape.costs,
-        policies: shape.policies.clone(),
+        extensions: shape.policies.clone().into(),
     };
     let others = (0..shape.servers).filter(|other| *other != id);
     let holder = |other| OtherServer { server: ServerId(other), address: address(other) };

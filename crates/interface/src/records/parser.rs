@@ -5,12 +5,16 @@
 //! hash(id) % 16                 key of a client
 //! bin(x, 0, 0.25)               floor((x - 0) / 0.25)
 //! position[2]                   element of a field with several
+//! custom.mass(px, py, energy)   function that the program of the servers has added
 //! ```
 
 use super::record_type::RecordType;
 use super::tokens::{Token, Word, tokens};
 use crate::UserError;
 use policy::{Comparison, Constant, EXPRESSION_NODES_MAX, Expression, FieldAt, Node, ValueKind};
+
+/// Start of the name of a function that the program of the servers has added.
+const FUNCTIONS: &str = "custom.";
 
 /// Largest number of brackets inside one another.
 const DEPTH_MAX: u32 = 64;
@@ -384,6 +388,9 @@ impl Parser<'_> {
                 "false" | "False" => Constant::Signed(0),
                 "hash" if self.takes("(") => return self.hash(),
                 "bin" if self.takes("(") => return self.bin(),
+                name if name.starts_with(FUNCTIONS) && self.takes("(") => {
+                    return self.function(&name[FUNCTIONS.len()..]);
+                }
                 "and" | "or" | "not" | "in" => return Err(missing),
                 name => return self.field(name),
             },
@@ -417,6 +424,19 @@ impl Parser<'_> {
         self.push(Node::Hash { of }).map(Item::Node)
     }
 
+    fn function(&mut self, name: &str) -> Result<Item, String> {
+        let mut operands = Vec::new();
+        while !self.takes(")") {
+            let value = self.value()?;
+            operands.push(self.node(value)?);
+            if !self.takes(",") {
+                self.needs(")")?;
+                break;
+            }
+        }
+        self.push(Node::Function { name: name.to_owned(), operands }).map(Item::Node)
+    }
+
     fn bin(&mut self) -> Result<Item, String> {
         let value = self.value()?;
         let of = self.node(value)?;
@@ -439,7 +459,7 @@ impl Parser<'_> {
 mod tests {
     //! Proves: conditions mean what they mean in Python, and flaws are told with their place.
     use super::*;
-    use policy::{Destination, RecordGrid, Selected, Selection};
+    use policy::{Destination, RecordFunctions, RecordGrid, Selected, Selection};
 
     fn records() -> RecordType {
         RecordType::parse("id:i4, energy:f8, flags:u1, at:3f4, 'odd name':i2, on:b1").unwrap()
@@ -465,8 +485,9 @@ mod tests {
         let predicate = predicate_of(&records(), text).unwrap_or_else(|error| panic!("{error}"));
         let records = RecordGrid { start: 0, record_bytes: records().record_bytes(), count: 3 };
         let result = Selected::Records(Destination::One);
-        let mut selector =
-            Selection { records, predicate, result }.check(1 << 20, 1 << 20).unwrap();
+        let mut selector = Selection { records, predicate, result }
+            .check((1 << 20, 1 << 20), &RecordFunctions::default())
+            .unwrap();
         selector.look_at(0, &file).unwrap().positions
     }
 
@@ -538,6 +559,9 @@ mod tests {
         assert!(key_of(&records(), "hash(id) % 4").is_ok());
         assert!(key_of(&records(), "energy").unwrap_err().cause.contains("integer"));
         assert!(number_of(&records(), "energy").is_ok());
+        let function = number_of(&records(), "custom.mass(energy, at[1],)").unwrap();
+        let Some(Node::Function { name, operands }) = function.nodes.last() else { panic!() };
+        assert_eq!((name.as_str(), &operands[..]), ("mass", &[0, 1][..]));
         assert!(number_of(&records(), "id > 1").is_err());
     }
 }

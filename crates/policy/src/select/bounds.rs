@@ -154,7 +154,8 @@ impl Evaluator {
                 | Node::Mask { .. }
                 | Node::Modulo { .. }
                 | Node::Hash { .. }
-                | Node::Bin { .. } => Truth::Sometimes,
+                | Node::Bin { .. }
+                | Node::Function { .. } => Truth::Sometimes,
             });
         }
         truths.last() != Some(&Truth::Never)

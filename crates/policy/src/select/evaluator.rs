@@ -2,19 +2,41 @@
 
 use super::constant::Constant;
 use super::expression::{Expression, Node, ValueKind};
+use super::functions::{FailedFunction, RecordFunction, RecordFunctions, computed};
 use super::number::Column;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use thiserror::Error;
 
 /// A checked expression for records of a size.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Evaluator {
     nodes: Vec<Node>,
+    /// Functions of its nodes, by the positions of these.
+    functions: BTreeMap<usize, Arc<dyn RecordFunction>>,
     record_bytes: usize,
+}
+
+/// Function that the servers do not have with so many operands.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error(
+    "the servers have no function custom.{name} of {operands} numbers; start them by a program \
+     that adds it"
+)]
+pub struct UnknownFunction {
+    name: String,
+    operands: usize,
 }
 
 impl Evaluator {
     /// Makes the evaluator of an expression that passed its checks, which returned `kinds`.
-    pub(super) fn new(expression: Expression, kinds: &[ValueKind], record_bytes: u32) -> Self {
+    pub(super) fn new(
+        expression: Expression,
+        kinds: &[ValueKind],
+        record_bytes: u32,
+        known: &RecordFunctions,
+    ) -> Result<Self, UnknownFunction> {
         let mut nodes = expression.nodes;
         for node in &mut nodes {
             match node {
@@ -28,7 +50,15 @@ impl Evaluator {
                 _ => {}
             }
         }
-        Self { nodes, record_bytes: record_bytes as usize }
+        let mut functions = BTreeMap::new();
+        for (at, node) in nodes.iter().enumerate() {
+            let Node::Function { name, operands } = node else { continue };
+            let operands = operands.len();
+            let function = known.get(name).filter(|function| function.operands() == operands);
+            let unknown = || UnknownFunction { name: name.clone(), operands };
+            functions.insert(at, Arc::clone(function.ok_or_else(unknown)?));
+        }
+        Ok(Self { nodes, functions, record_bytes: record_bytes as usize })
     }
 
     /// Its nodes, of which the last is the result.
@@ -37,14 +67,38 @@ impl Evaluator {
     }
 
     /// Computes the result for a batch of records that follow one another.
-    pub(super) fn evaluate(&self, records: &[u8]) -> Column {
+    ///
+    /// # Errors
+    /// A function of the servers that has panicked.
+    pub(super) fn evaluate(&self, records: &[u8]) -> Result<Column, FailedFunction> {
         let count = records.len() / self.record_bytes;
         let mut columns: Vec<Column> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
-            let column = self.evaluate_node(node, &columns, records, count);
+            let column = match node {
+                Node::Function { name, operands } => {
+                    self.function(name, operands, &columns, count)?
+                }
+                node => self.evaluate_node(node, &columns, records, count),
+            };
             columns.push(column);
         }
-        columns.pop().unwrap_or(Column::Truth(vec![false; count]))
+        Ok(columns.pop().unwrap_or(Column::Truth(vec![false; count])))
+    }
+
+    /// Computes a function of the servers, which is the next node.
+    fn function(
+        &self,
+        name: &str,
+        operands: &[u16],
+        columns: &[Column],
+        count: usize,
+    ) -> Result<Column, FailedFunction> {
+        let Some(function) = self.functions.get(&columns.len()) else {
+            return Err(FailedFunction { name: name.to_owned() });
+        };
+        let operands: Vec<Vec<f64>> =
+            operands.iter().map(|operand| columns[usize::from(*operand)].as_floats()).collect();
+        computed((name, &**function), &operands, count).map(Column::Float)
     }
 
     fn evaluate_node(
@@ -58,6 +112,7 @@ impl Evaluator {
         match node {
             Node::Field(field) => field.read(records, self.record_bytes),
             Node::Always(is_true) => Column::Truth(vec![*is_true; count]),
+            Node::Function { .. } => Column::Float(vec![f64::NAN; count]),
             Node::IsTrue { of } => Column::Truth(truths(at(*of)).into_owned()),
             Node::CompareConstant { of, how, with } => {
                 Column::Truth(how.with_constant(at(*of), *with))

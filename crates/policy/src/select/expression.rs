@@ -5,6 +5,7 @@
 
 use super::comparison::Comparison;
 use super::constant::Constant;
+use super::functions::{FUNCTION_NAME_BYTES_MAX, FUNCTION_OPERANDS_MAX};
 use super::number::{FieldAt, NumberKind};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -87,6 +88,13 @@ pub enum Node {
         low: f64,
         /// Width of each bin; finite and positive.
         width: f64,
+    },
+    /// Number that a function of the servers computes of numbers.
+    Function {
+        /// Name, as the program of the servers has added it.
+        name: String,
+        /// Numbers.
+        operands: Vec<u16>,
     },
 }
 
@@ -243,6 +251,14 @@ impl Node {
             Self::Mask { of, .. } => integer(*of),
             Self::Modulo { by: 0, .. } => bad("a remainder of a division by zero"),
             Self::Modulo { of, .. } => integer(*of).map(|_| ValueKind::Unsigned),
+            Self::Function { name, operands } => {
+                let is_named = !name.is_empty() && name.len() <= FUNCTION_NAME_BYTES_MAX;
+                if !is_named || operands.len() > FUNCTION_OPERANDS_MAX {
+                    return bad("a function has a name of up to 64 bytes and up to 16 operands");
+                }
+                operands.iter().try_for_each(|operand| at(*operand).map(|_| ()))?;
+                Ok(ValueKind::Double)
+            }
             Self::Hash { of } => at(*of).map(|_| ValueKind::Unsigned),
             Self::Bin { of, low, width } => {
                 if !low.is_finite() || !width.is_finite() || *width <= 0.0 {

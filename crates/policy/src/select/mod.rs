@@ -11,6 +11,7 @@
 //! | `constant.rs` | constants of expressions |
 //! | `expression.rs` | predicates and keys, and their checks |
 //! | `comparison.rs` | comparisons of columns with constants and with one another |
+//! | `functions.rs` | functions that a program adds to its servers |
 //! | `evaluator.rs` | an expression, computed for many records at a time |
 //! | `bounds.rs` | bounds of fields, by which blocks are known in which nothing matches |
 //! | `reduction.rs` | counts, extremes, sums and histograms |
@@ -22,6 +23,7 @@ mod comparison;
 mod constant;
 mod evaluator;
 mod expression;
+mod functions;
 mod grid;
 mod number;
 mod reduction;
@@ -30,12 +32,17 @@ mod selection;
 pub use bounds::{Bounds, SUMMARY_FIELDS_MAX};
 pub use comparison::Comparison;
 pub use constant::Constant;
+pub use evaluator::UnknownFunction;
 pub use expression::{
     EXPRESSION_NODES_MAX, Expression, ExpressionError, Node, SET_VALUES_MAX, ValueKind,
+};
+pub use functions::{
+    FUNCTION_NAME_BYTES_MAX, FUNCTION_OPERANDS_MAX, FailedFunction, RecordFunction,
+    RecordFunctions, RefusedFunction,
 };
 pub use grid::{RECORD_BYTES_MAX, RecordGrid, RecordGridError};
 pub use number::{FieldAt, Number, NumberKind};
 pub use reduction::{HISTOGRAM_EDGES_MAX, Reduced, Reduction, ReductionError};
 pub use selection::{
-    Destination, KeyError, Matches, Selected, Selection, SelectionError, Selector,
+    Destination, KeyError, LookError, Matches, Selected, Selection, SelectionError, Selector,
 };

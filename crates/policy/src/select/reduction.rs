@@ -4,8 +4,9 @@
 //! bit of a sum of floats in rare cases.
 
 use super::constant::Constant;
-use super::evaluator::Evaluator;
+use super::evaluator::{Evaluator, UnknownFunction};
 use super::expression::{Expression, ExpressionError, ValueKind};
+use super::functions::{FailedFunction, RecordFunctions};
 use super::number::Column;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -54,18 +55,21 @@ pub enum Reduced {
 }
 
 /// Reason for which a reduction is refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ReductionError {
     /// Its value cannot be computed.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
+    /// A function is not there.
+    #[error(transparent)]
+    Function(#[from] UnknownFunction),
     /// The edges of a histogram are not numbers that ascend, or too many.
     #[error("a histogram needs 2 to {HISTOGRAM_EDGES_MAX} finite edges that ascend")]
     Edges,
 }
 
 /// Checked reduction, with its result so far.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Reducer {
     value: Option<Evaluator>,
     edges: Vec<f64>,
@@ -73,11 +77,15 @@ pub(super) struct Reducer {
 }
 
 impl Reducer {
-    pub(super) fn new(reduction: Reduction, record_bytes: u32) -> Result<Self, ReductionError> {
-        let evaluator = |of: Expression| -> Result<_, ExpressionError> {
+    pub(super) fn new(
+        reduction: Reduction,
+        record_bytes: u32,
+        functions: &RecordFunctions,
+    ) -> Result<Self, ReductionError> {
+        let evaluator = |of: Expression| -> Result<_, ReductionError> {
             let kind = of.validate_number(record_bytes)?;
             let kinds = of.validate(record_bytes)?;
-            Ok((Some(Evaluator::new(of, &kinds, record_bytes)), kind))
+            Ok((Some(Evaluator::new(of, &kinds, record_bytes, functions)?), kind))
         };
         let is_float = |kind| matches!(kind, ValueKind::Single | ValueKind::Double);
         let (value, edges, reduced) = match reduction {
@@ -103,16 +111,16 @@ impl Reducer {
     }
 
     /// Adds the records of a batch that match.
-    pub(super) fn add(&mut self, records: &[u8], matches: &[bool]) {
+    pub(super) fn add(&mut self, records: &[u8], matches: &[bool]) -> Result<(), FailedFunction> {
         if let Reduced::Count(count) = &mut self.reduced {
             *count += matches.iter().filter(|is_match| **is_match).count() as u64;
-            return;
+            return Ok(());
         }
         if !matches.contains(&true) {
-            return;
+            return Ok(());
         }
-        let Some(value) = &self.value else { return };
-        let values = value.evaluate(records);
+        let Some(value) = &self.value else { return Ok(()) };
+        let values = value.evaluate(records)?;
         match &mut self.reduced {
             Reduced::Count(_) => {}
             Reduced::Minimum(least) => merge_extreme(least, extreme(&values, matches, true), true),
@@ -131,6 +139,7 @@ impl Reducer {
                 }
             }
         }
+        Ok(())
     }
 
     /// Result of the records that were added.

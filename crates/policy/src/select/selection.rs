@@ -1,8 +1,9 @@
 //! What a server does with the records of a block.
 
 use super::bounds::{Bounds, SUMMARY_FIELDS_MAX};
-use super::evaluator::Evaluator;
+use super::evaluator::{Evaluator, UnknownFunction};
 use super::expression::{Expression, ExpressionError};
+use super::functions::{FailedFunction, RecordFunctions};
 use super::grid::{RecordGrid, RecordGridError};
 use super::number::{Column, FieldAt};
 use super::reduction::{Reduced, Reducer, Reduction, ReductionError};
@@ -58,7 +59,7 @@ pub enum Selected {
 }
 
 /// Reason for which a selection is refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum SelectionError {
     /// The records do not fit the file.
     #[error(transparent)]
@@ -75,6 +76,9 @@ pub enum SelectionError {
     /// A summary has no field, too many, or one that is not in a record.
     #[error("a summary needs 1 to {SUMMARY_FIELDS_MAX} fields that are in the records")]
     Summary,
+    /// A function is not there.
+    #[error(transparent)]
+    Function(#[from] UnknownFunction),
     /// There are no clients, or too many.
     #[error("records for {clients} clients: there must be 1 to {CLIENTS_MAX}")]
     Clients {
@@ -98,6 +102,17 @@ pub struct KeyError {
     pub clients: u32,
 }
 
+/// Reason for which records cannot be looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum LookError {
+    /// A key names no client.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A function of the servers has failed.
+    #[error(transparent)]
+    Function(#[from] FailedFunction),
+}
+
 /// Records of some that match, by their destinations.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Matches {
@@ -108,14 +123,14 @@ pub struct Matches {
 }
 
 /// A checked selection.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Selector {
     records: RecordGrid,
     predicate: Evaluator,
     action: Action,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Action {
     DeliverToOne,
     DeliverParts(u32),
@@ -125,14 +140,19 @@ enum Action {
 }
 
 impl Selection {
-    /// Checks the selection from a file of `file_bytes` bytes with blocks of `block_bytes`.
-    pub fn check(self, file_bytes: u64, block_bytes: u64) -> Result<Selector, SelectionError> {
+    /// Checks the selection from a file of `file_bytes` bytes with blocks of `block_bytes`, for
+    /// servers that have these functions.
+    pub fn check(
+        self,
+        (file_bytes, block_bytes): (u64, u64),
+        functions: &RecordFunctions,
+    ) -> Result<Selector, SelectionError> {
         let Self { records, predicate, result } = self;
         records.validate(file_bytes, block_bytes)?;
         let bytes = records.record_bytes;
         predicate.validate_predicate(bytes).map_err(SelectionError::Predicate)?;
         let kinds = predicate.validate(bytes).map_err(SelectionError::Predicate)?;
-        let predicate = Evaluator::new(predicate, &kinds, bytes);
+        let predicate = Evaluator::new(predicate, &kinds, bytes, functions)?;
         let action = match result {
             Selected::Records(Destination::Part { clients } | Destination::Key { clients, .. })
                 if clients == 0 || clients > CLIENTS_MAX =>
@@ -144,7 +164,7 @@ impl Selection {
             Selected::Records(Destination::Key { key, clients }) => {
                 key.validate_key(bytes).map_err(SelectionError::Key)?;
                 let kinds = key.validate(bytes).map_err(SelectionError::Key)?;
-                Action::DeliverByKey(Evaluator::new(key, &kinds, bytes), clients)
+                Action::DeliverByKey(Evaluator::new(key, &kinds, bytes, functions)?, clients)
             }
             Selected::Summary(fields) => {
                 let is_inside = |field: &FieldAt| {
@@ -157,7 +177,9 @@ impl Selection {
                 }
                 Action::Summarise(fields, Vec::new())
             }
-            Selected::Number(reduction) => Action::Reduce(Reducer::new(reduction, bytes)?),
+            Selected::Number(reduction) => {
+                Action::Reduce(Reducer::new(reduction, bytes, functions)?)
+            }
         };
         Ok(Selector { records, predicate, action })
     }
@@ -203,8 +225,8 @@ impl Selector {
     /// Returns those that match, if they are to be delivered; otherwise adds them to the number.
     ///
     /// # Errors
-    /// [`KeyError`] for a record whose key names no client.
-    pub fn look_at(&mut self, first: u64, records: &[u8]) -> Result<Matches, KeyError> {
+    /// A record whose key names no client, and a function that has failed.
+    pub fn look_at(&mut self, first: u64, records: &[u8]) -> Result<Matches, LookError> {
         let record_bytes = self.records.record_bytes as usize;
         let mut found = Vec::new();
         if let Action::Summarise(fields, bounds) = &mut self.action {
@@ -216,13 +238,13 @@ impl Selector {
         }
         let batches = records.chunks(BATCH_RECORDS * record_bytes);
         for (number, batch) in batches.enumerate() {
-            let Column::Truth(matches) = self.predicate.evaluate(batch) else {
+            let Column::Truth(matches) = self.predicate.evaluate(batch)? else {
                 continue;
             };
             let before = number * BATCH_RECORDS;
             match &mut self.action {
                 Action::Summarise(..) => {}
-                Action::Reduce(reducer) => reducer.add(batch, &matches),
+                Action::Reduce(reducer) => reducer.add(batch, &matches)?,
                 Action::DeliverToOne => {
                     found.extend(positions(&matches).map(|at| (0, (before + at) as u32)));
                 }
@@ -240,7 +262,7 @@ impl Selector {
                     if !matches.contains(&true) {
                         continue;
                     }
-                    let keys = key.evaluate(batch);
+                    let keys = key.evaluate(batch)?;
                     for at in positions(&matches) {
                         let record = first + (before + at) as u64;
                         if let Some(client) = client_of(&keys, at, *clients, record)? {

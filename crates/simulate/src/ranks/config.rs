@@ -93,7 +93,7 @@ pub(crate) fn server(scenario: &Scenario, id: u32) -> ServerConfig {
         refill_rate: None,
         read_only: false,
         costs: machine.costs,
-        policies: scenario.policies.clone(),
+        extensions: scenario.policies.clone().into(),
     }
 }
 

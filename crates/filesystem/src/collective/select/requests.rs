@@ -77,7 +77,7 @@ async fn begin<W: World>(
     server.recall_leases(file, Some(from)).await;
     let file = server.files().get(file)?;
     let selector = selection
-        .check(file.bytes(), file.stripe.block_bytes)
+        .check((file.bytes(), file.stripe.block_bytes), &server.config().extensions.functions)
         .map_err(|error| Fault::BadSelection { cause: error.to_string() })?;
     // A cut of the file ends the scan.
     let guard = server.active_transfers().enter(TransferKey::Part(from, number), file.file)?;

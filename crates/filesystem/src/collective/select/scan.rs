@@ -5,7 +5,7 @@ use super::active::{ActiveSelection, FoundBlock, HEADS_BYTES_MAX};
 use crate::server::Server;
 use crate::server::files::open_file::OpenFile;
 use futures_util::future::try_join_all;
-use policy::{Access, Bounds, DiskOrder, KeyError, ListEntry, Matches};
+use policy::{Access, Bounds, DiskOrder, ListEntry, Matches};
 use std::cell::RefCell;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, Run};
@@ -168,7 +168,7 @@ pub(super) fn match_records<P: Payload>(
         cause: "these servers hold data without bytes, which no predicate can look at".to_owned(),
     })?;
     let looked_at = selection.selector.borrow_mut().look_at(first, bytes);
-    looked_at.map_err(|error: KeyError| Fault::BadSelection { cause: error.to_string() })
+    looked_at.map_err(|error| Fault::BadSelection { cause: error.to_string() })
 }
 
 /// Packs records that match, in the order of their destinations.

@@ -60,7 +60,7 @@ impl<W: World> BlockCache<W> {
         let disks = Rc::new(BlockDisks::new(world.clone(), file_disks, Rc::clone(&occupancy)));
         let table = Rc::new(BlockTable::new(
             (capacity, config.caches_ends),
-            config.policies.clone(),
+            config.extensions.policies.clone(),
             occupancy,
         ));
         let closed = Rc::new(ClosedBlocks::default());

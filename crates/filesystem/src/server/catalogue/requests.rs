@@ -156,7 +156,7 @@ impl<W: World> Server<W> {
     /// Refuses a new file with a replacement policy that does not exist here. (An existing file can
     /// be used without its policy.)
     fn check_policy(&self, buffering: &Buffering) -> Result<(), Fault> {
-        let (wanted, policies) = (buffering.replacement(), &self.config().policies);
+        let (wanted, policies) = (buffering.replacement(), &self.config().extensions.policies);
         if policies.has(wanted) {
             return Ok(());
         }

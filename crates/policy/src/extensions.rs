@@ -1,0 +1,18 @@
+//! What a program adds to the servers that it starts.
+
+use crate::{RecordFunctions, ReplacementPolicies};
+
+/// What a program adds to the servers that it starts.
+#[derive(Clone, Default)]
+pub struct Extensions {
+    /// Replacement policies that files may choose.
+    pub policies: ReplacementPolicies,
+    /// Functions that selections of records may use.
+    pub functions: RecordFunctions,
+}
+
+impl From<ReplacementPolicies> for Extensions {
+    fn from(policies: ReplacementPolicies) -> Self {
+        Self { policies, ..Self::default() }
+    }
+}
