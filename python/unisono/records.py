@@ -87,6 +87,9 @@ class Value:
     """
 
     __hash__ = None  # type: ignore[assignment]
+    # It is no sequence, though it has elements; and NumPy leaves comparisons with it to it.
+    __iter__ = None
+    __array_ufunc__ = None
 
     def __init__(self, text: str) -> None:
         self.text = text

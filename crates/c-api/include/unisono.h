@@ -573,7 +573,8 @@ int unisono_records_count(const unisono_records_t *records, uint64_t *count);
  * Errors: -EINVAL (kind bad-access) at all members when the memory of one is too small. */
 int64_t unisono_records_read(unisono_records_t *records, void *memory, uint64_t memory_bytes);
 
-/* Frees the handle. Servers keep records until all members have freed theirs. */
+/* Frees the handle. Servers keep records until the member of rank 0 has freed its own, or leaves:
+ * the others must have read theirs before. */
 int unisono_records_free(unisono_records_t *records);
 
 /* Returns the number of all records that match. Arguments are those of unisono_find_records; share

@@ -55,7 +55,7 @@ exported! {
     ) -> c_int {
         make(&condition_out, "condition", || {
             let (value, sign) = (value.required("value")?, sign(comparison)?);
-            Condition::new(format!("{value} {sign} {}", float(with)))
+            Condition::new(format!("({value}) {sign} {}", float(with)))
         })
     }
 
@@ -67,7 +67,7 @@ exported! {
         condition_out: Out<ConditionHandle>,
     ) -> c_int {
         make(&condition_out, "condition", || {
-            Condition::new(format!("{} {} {with}", value.required("value")?, sign(comparison)?))
+            Condition::new(format!("({}) {} {with}", value.required("value")?, sign(comparison)?))
         })
     }
 
@@ -79,7 +79,7 @@ exported! {
         condition_out: Out<ConditionHandle>,
     ) -> c_int {
         make(&condition_out, "condition", || {
-            let mut text = format!("{} in {{", value.required("value")?);
+            let mut text = format!("({}) in {{", value.required("value")?);
             for number in set.values(count, SET_VALUES_MAX, "set")? {
                 // Writing to a text does not fail.
                 let _ = write!(text, "{number}, ");

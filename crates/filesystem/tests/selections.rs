@@ -345,10 +345,62 @@ fn a_summary_leaves_blocks_out_until_the_file_changes() {
         // 40 records of 7 bytes are in the first five blocks.
         assert_eq!(count(20).await, (40, (5, all - 5)));
         assert_eq!(count(0).await, (0, (0, all)));
+        // A time that is set back hides no change.
+        let before = client.stat("f").await.unwrap().modified;
         write(&client, &file, 2_793, &[3]).await;
+        client.set_modified(&file, before).await.unwrap();
         let (found, (_, skipped)) = count(20).await;
         assert_eq!(found, 41);
         assert!(skipped < all - 5, "servers of the change read their blocks again");
+    });
+}
+
+/// Cuts, writes and summaries of one client meet the selections of another. Whatever comes of
+/// these, no server stops.
+#[test]
+fn a_file_may_change_while_records_are_selected() {
+    let test = "a_file_may_change_while_records_are_selected";
+    for_each_seed("selections", test, 120, |seed| {
+        let cluster = Cluster::new(Shape { client_caches: false, ..shape(seed) });
+        let ended = cluster.run(0..2, move |start| async move {
+            let mut numbers = Numbers::new(seed * 2 + u64::from(start.rank.0));
+            let client = start.connect().await.unwrap();
+            if start.rank.0 == 0 {
+                let mut file = create_alone(&client, &start.shape, "f", 2_000).await.unwrap();
+                write(&client, &file, 0, &image(seed, 2_000)).await;
+                for _ in 0..40 {
+                    start.world.sleep(Duration::from_us(numbers.below(500))).await;
+                    match numbers.below(3) {
+                        0 => client.set_size(&mut file, numbers.below(2_000)).await.unwrap(),
+                        1 => client.grow(&mut file, 2_000).await.unwrap(),
+                        _ if file.bytes > 0 => {
+                            let at = numbers.below(file.bytes);
+                            write(&client, &file, at, &image(at, (file.bytes - at).min(90))).await;
+                        }
+                        _ => {}
+                    }
+                }
+                return 0;
+            }
+            start.world.sleep(Duration::from_ms(20)).await;
+            let mut found = 0;
+            for _ in 0..40 {
+                let Ok(file) = client.open("f").await else { continue };
+                let case = Case::random(&mut numbers, file.bytes.max(1), start.shape.block_bytes);
+                let one = case.selection(Selected::Records(Destination::One));
+                if let Ok(selected) = client.select(&file, one, DiskOrder::Sorted).await {
+                    let bytes = case.grid.record_bytes;
+                    found += u64::from(take(&client, &selected, 0, bytes, (0, 1)).await.is_ok());
+                }
+                let Node::Field(field) = byte(0) else { unreachable!("it is a field") };
+                let selecting = Selecting::new(&client, None);
+                let agreements = Agreements::of_one();
+                let _ = selecting.summarise(&agreements, Ok(&file), case.grid, vec![field]).await;
+                client.close(&file).await.unwrap();
+            }
+            found
+        });
+        assert!(ended[1] > 0, "some selections succeed");
     });
 }
 

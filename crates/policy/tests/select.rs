@@ -133,6 +133,10 @@ fn what_cannot_be_evaluated_is_refused() {
     }
     let nodes = vec![Node::Always(true); 257];
     assert!(matches!(refused(nodes), ExpressionError::TooManyNodes { nodes: 257 }));
+    let many = vec![Node::Always(true), Node::And(vec![0; 256]), Node::Or(vec![1; 256])];
+    assert!(expression(many.clone()).validate_predicate(8).is_ok());
+    let nodes = [many.clone(), many[1..].to_vec(), many[1..].to_vec()].concat();
+    assert!(matches!(refused(nodes), ExpressionError::TooManyOperands { .. }));
     let set = vec![Constant::Signed(1); 1_025];
     let large = vec![float.clone(), Node::In { of: 0, set }];
     assert!(matches!(refused(large), ExpressionError::TooManyValues { values: 1_025 }));
@@ -206,6 +210,29 @@ fn numbers_are_those_of_numpy() {
         );
     }
     assert!(!Reduced::Count(1).merge(Reduced::Minimum(None)), "of another reduction");
+}
+
+/// Bins of nearly equal width are found without a search, and are the same.
+#[test]
+fn bins_are_those_between_their_edges() {
+    let value = || expression(vec![field(0, NumberKind::F64)]);
+    let values: Vec<f64> = (-5..1_300).map(|number| f64::from(number) / 128.0).collect();
+    let tenths: Vec<f64> = (0..=100).map(|number| f64::from(number) / 10.0).collect();
+    let uneven = vec![0.0, 0.4, 0.7, 2.0, 2.2, 9.9];
+    let huge = vec![-f64::MAX, 0.0, 5.0, f64::MAX];
+    for edges in [tenths, uneven, huge] {
+        let reduction = Reduction::Histogram { of: value(), edges: edges.clone() };
+        let last = edges.len() - 2;
+        let in_bin = |bin: usize| {
+            let is_in = |value: &f64| {
+                let below = *value < edges[bin + 1] || bin == last && *value == edges[bin + 1];
+                *value >= edges[bin] && below
+            };
+            values.iter().filter(|value| is_in(value)).count() as u64
+        };
+        let expected = (0..=last).map(in_bin).collect();
+        assert_eq!(reduce(reduction, &[&values]), Reduced::Histogram(expected), "{edges:?}");
+    }
 }
 
 /// 1e100 hides the small numbers from a sum of doubles, in any order.

@@ -1,7 +1,6 @@
 //! Arguments of `select`.
 
-use super::value_parsers::count;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use interface::parse_size as size;
 use std::path::PathBuf;
 
@@ -55,8 +54,9 @@ pub(crate) struct Select {
     /// Integer of each record that says into which part it goes, such as "hash(id) % 4".
     #[arg(long, value_name = "KEY", conflicts_with = "number")]
     pub(crate) by: Option<String>,
-    /// Number of parts, each in a file of its own: FILE.0, FILE.1 and so on.
-    #[arg(long, value_parser = count, value_name = "NUMBER", requires = "by")]
+    /// Number of parts, at most 1024, each in a file of its own: FILE.0, FILE.1 and so on.
+    #[arg(long, value_name = "NUMBER", requires = "by",
+          value_parser = value_parser!(u32).range(1..=1024))]
     pub(crate) parts: Option<u32>,
     /// Local file to write the records to (default: standard output, as CSV).
     #[arg(long, short, value_name = "FILE", conflicts_with = "number")]

@@ -2,7 +2,8 @@
 //!
 //! With a group, all members make the calls here, with equal arguments and in the same order.
 //!
-//! *Invariant:* all members' calls end with the same error, or none does.
+//! *Invariant:* all members' calls end with the same error, or none does, unless a member makes no
+//! call at all; then those of others end after the time-out.
 
 use super::connection::Shared;
 use super::file::File;
@@ -23,8 +24,8 @@ use world_real::RealWorld;
 /// Bytes of a file in which its header is looked for.
 const HEADER_BYTES: u64 = 1 << 16;
 
-/// Records that match, of one process. The servers keep them until this is dropped, as far as they
-/// have room for them; others they read again.
+/// Records that match, of one process. The servers keep them until that of rank 0 is dropped, as
+/// far as they have room for them; others they read again.
 pub struct Records {
     file: File,
     group: Option<Group>,

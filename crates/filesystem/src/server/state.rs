@@ -132,6 +132,9 @@ impl<W: World> Server<W> {
     fn forget_clean(self: &Rc<Self>, file: FileId) {
         self.cache.forget_clean(file);
         self.summaries.forget(file);
+        if let Ok(open) = self.files.get(file) {
+            open.note_change();
+        }
         let server = Rc::clone(self);
         self.changes.spawn(async move {
             server.exclude_readers(file, None).await;

@@ -327,23 +327,26 @@ impl Parser<'_> {
     }
 
     fn value(&mut self) -> Result<Item, String> {
-        let mut item = self.primary()?;
-        loop {
-            if self.takes("&") {
-                let mask = self.integer()?;
-                let mask = i64::try_from(mask).map(|mask| mask as u64).or(u64::try_from(mask));
-                let mask = mask.map_err(|_| "a mask has at most 64 bits".to_owned())?;
-                let of = self.node(item)?;
-                item = Item::Node(self.push(Node::Mask { of, mask })?);
-            } else if self.takes("%") {
-                let by = self.integer()?;
-                let by = u64::try_from(by).map_err(|_| "a divisor is positive".to_owned())?;
-                let of = self.node(item)?;
-                item = Item::Node(self.push(Node::Modulo { of, by })?);
-            } else {
-                return Ok(item);
-            }
+        let mut item = self.remainder()?;
+        while self.takes("&") {
+            let mask = self.integer()?;
+            let mask = i64::try_from(mask).map(|mask| mask as u64).or(u64::try_from(mask));
+            let mask = mask.map_err(|_| "a mask has at most 64 bits".to_owned())?;
+            let of = self.node(item)?;
+            item = Item::Node(self.push(Node::Mask { of, mask })?);
         }
+        Ok(item)
+    }
+
+    fn remainder(&mut self) -> Result<Item, String> {
+        let mut item = self.primary()?;
+        while self.takes("%") {
+            let by = self.integer()?;
+            let by = u64::try_from(by).map_err(|_| "a divisor is positive".to_owned())?;
+            let of = self.node(item)?;
+            item = Item::Node(self.push(Node::Modulo { of, by })?);
+        }
+        Ok(item)
     }
 
     fn integer(&mut self) -> Result<i128, String> {
@@ -359,14 +362,20 @@ impl Parser<'_> {
     }
 
     fn primary(&mut self) -> Result<Item, String> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(format!("more than {DEPTH_MAX} brackets are inside one another"));
+        }
+        let item = self.operand()?;
+        self.depth -= 1;
+        Ok(item)
+    }
+
+    /// What is in brackets, a constant, a field, or a function of others.
+    fn operand(&mut self) -> Result<Item, String> {
         if self.takes("(") {
-            self.depth += 1;
-            if self.depth > DEPTH_MAX {
-                return Err(format!("more than {DEPTH_MAX} brackets are inside one another"));
-            }
             let inside = self.either()?;
             self.needs(")")?;
-            self.depth -= 1;
             return Ok(inside);
         }
         let is_negative = self.takes("-");
@@ -529,7 +538,13 @@ mod tests {
     fn flaws_are_told_with_their_place() {
         let many = vec!["id == 1"; 300].join(" or ");
         let deep = format!("{}id{} > 1", "(".repeat(100), ")".repeat(100));
+        let hashes = format!("{}id{} > 1", "hash(".repeat(20_000), ")".repeat(20_000));
+        let functions = format!("{}id", "custom.f(".repeat(7_000));
         for (text, cause) in [
+            (&hashes[..], "more than 65536 bytes"),
+            (&hashes[..60_000], "brackets"),
+            (&functions, "brackets"),
+            ("flags & 6 % 4 == 0", "nothing can follow"),
             ("", "missing at its end"),
             ("energi > 5", "did you mean \"energy\""),
             ("energy >", "missing at its end"),

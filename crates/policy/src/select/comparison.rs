@@ -6,6 +6,7 @@
 use super::constant::Constant;
 use super::number::Column;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -106,7 +107,7 @@ impl Comparison {
             (Some(left), Some(right)) => integers(&left, &right),
             _ => {
                 let (left, right) = (left.as_floats(), right.as_floats());
-                let pairs = left.iter().zip(&right);
+                let pairs = left.iter().zip(right.iter());
                 pairs.map(|(left, right)| self.holds(left.partial_cmp(right))).collect()
             }
         }
@@ -128,12 +129,12 @@ impl fmt::Display for Comparison {
 
 impl Column {
     /// Its values as binary64.
-    pub(super) fn as_floats(&self) -> Vec<f64> {
+    pub(super) fn as_floats(&self) -> Cow<'_, [f64]> {
         match self {
             Self::Truth(values) => values.iter().map(|it| f64::from(u8::from(*it))).collect(),
             Self::Signed(values) => values.iter().map(|it| *it as f64).collect(),
             Self::Unsigned(values) => values.iter().map(|it| *it as f64).collect(),
-            Self::Float(values) => values.clone(),
+            Self::Float(values) => Cow::Borrowed(values),
         }
     }
 

@@ -96,8 +96,8 @@ impl Evaluator {
         let Some(function) = self.functions.get(&columns.len()) else {
             return Err(FailedFunction { name: name.to_owned() });
         };
-        let operands: Vec<Vec<f64>> =
-            operands.iter().map(|operand| columns[usize::from(*operand)].as_floats()).collect();
+        let floats = |operand: &u16| columns[usize::from(*operand)].as_floats().into_owned();
+        let operands: Vec<Vec<f64>> = operands.iter().map(floats).collect();
         computed((name, &**function), &operands, count).map(Column::Float)
     }
 

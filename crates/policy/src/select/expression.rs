@@ -13,6 +13,9 @@ use thiserror::Error;
 /// Largest number of nodes of an expression.
 pub const EXPRESSION_NODES_MAX: usize = 256;
 
+/// Largest number of operands of all nodes of an expression.
+pub const EXPRESSION_OPERANDS_MAX: usize = 1_024;
+
 /// Largest number of values of all sets of an expression.
 pub const SET_VALUES_MAX: usize = 1_024;
 
@@ -132,6 +135,12 @@ pub enum ExpressionError {
     TooManyNodes {
         /// Number of nodes.
         nodes: usize,
+    },
+    /// Its nodes have too many operands.
+    #[error("its parts have {operands} operands, and the limit is {EXPRESSION_OPERANDS_MAX}")]
+    TooManyOperands {
+        /// Number of operands.
+        operands: usize,
     },
     /// Its sets have too many values.
     #[error("its sets have {values} values, and the limit is {SET_VALUES_MAX}")]
@@ -269,6 +278,16 @@ impl Node {
         }
     }
 
+    /// Number of its operands.
+    fn operands(&self) -> usize {
+        match self {
+            Self::And(operands) | Self::Or(operands) | Self::Function { operands, .. } => {
+                operands.len()
+            }
+            _ => 1,
+        }
+    }
+
     /// Number of values of its set.
     fn values(&self) -> usize {
         if let Self::In { set, .. } = self { set.len() } else { 0 }
@@ -290,6 +309,10 @@ impl Expression {
         }
         if nodes > EXPRESSION_NODES_MAX {
             return Err(ExpressionError::TooManyNodes { nodes });
+        }
+        let operands = self.nodes.iter().map(Node::operands).sum();
+        if operands > EXPRESSION_OPERANDS_MAX {
+            return Err(ExpressionError::TooManyOperands { operands });
         }
         let values = self.nodes.iter().map(Node::values).sum();
         if values > SET_VALUES_MAX {

@@ -34,7 +34,8 @@ pub use comparison::Comparison;
 pub use constant::Constant;
 pub use evaluator::UnknownFunction;
 pub use expression::{
-    EXPRESSION_NODES_MAX, Expression, ExpressionError, Node, SET_VALUES_MAX, ValueKind,
+    EXPRESSION_NODES_MAX, EXPRESSION_OPERANDS_MAX, Expression, ExpressionError, Node,
+    SET_VALUES_MAX, ValueKind,
 };
 pub use functions::{
     FUNCTION_NAME_BYTES_MAX, FUNCTION_OPERANDS_MAX, FailedFunction, RecordFunction,

@@ -73,6 +73,8 @@ pub enum ReductionError {
 pub(super) struct Reducer {
     value: Option<Evaluator>,
     edges: Vec<f64>,
+    /// Bins in a range of length 1, if all have nearly the same width.
+    bins_per_unit: Option<f64>,
     reduced: Reduced,
 }
 
@@ -107,7 +109,8 @@ impl Reducer {
                 (evaluator(of)?.0, edges, Reduced::Histogram(vec![0; bins]))
             }
         };
-        Ok(Self { value, edges, reduced })
+        let bins_per_unit = bins_per_unit(&edges);
+        Ok(Self { value, edges, bins_per_unit, reduced })
     }
 
     /// Adds the records of a batch that match.
@@ -133,7 +136,7 @@ impl Reducer {
             }
             Reduced::Histogram(counts) => {
                 for value in chosen(&values.as_floats(), matches) {
-                    if let Some(bin) = bin_of(value, &self.edges) {
+                    if let Some(bin) = bin_of(value, &self.edges, self.bins_per_unit) {
                         counts[bin] += 1;
                     }
                 }
@@ -238,12 +241,31 @@ fn plus((high, low): (f64, f64), value: f64) -> (f64, f64) {
     if normal.is_finite() { (normal, low - (normal - sum)) } else { (normal, 0.0) }
 }
 
+/// Returns the number of bins in a range of length 1, if all have nearly the same width.
+fn bins_per_unit(edges: &[f64]) -> Option<f64> {
+    let (first, bins) = (*edges.first()?, edges.len().checked_sub(1)? as f64);
+    let per_unit = bins / (edges.last()? - first);
+    let is_near = |(at, edge): (usize, &f64)| ((edge - first) * per_unit - at as f64).abs() < 0.5;
+    (per_unit.is_finite() && edges.iter().enumerate().all(is_near)).then_some(per_unit)
+}
+
 /// Returns the bin of a value, with the same rule as `numpy.histogram`.
-fn bin_of(value: f64, edges: &[f64]) -> Option<usize> {
+fn bin_of(value: f64, edges: &[f64], bins_per_unit: Option<f64>) -> Option<usize> {
     let (first, last) = (*edges.first()?, *edges.last()?);
     if value.is_nan() || value < first || value > last {
         return None;
     }
-    let bin = edges.partition_point(|edge| *edge <= value);
-    Some(bin.min(edges.len() - 1) - 1)
+    let bins = edges.len() - 1;
+    let Some(per_unit) = bins_per_unit else {
+        return Some(edges.partition_point(|edge| *edge <= value).min(bins) - 1);
+    };
+    // Near the edge of a bin this may be its neighbour.
+    let mut bin = (((value - first) * per_unit) as usize).min(bins - 1);
+    while value < edges[bin] {
+        bin -= 1;
+    }
+    while bin + 1 < bins && value >= edges[bin + 1] {
+        bin += 1;
+    }
+    Some(bin)
 }

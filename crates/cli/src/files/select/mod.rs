@@ -167,6 +167,10 @@ fn show_number(
         Reduced::Count(count) => json!(count),
         Reduced::Histogram(counts) => json!({ "edges": edges, "counts": counts }),
         Reduced::Minimum(None) | Reduced::Maximum(None) => Value::Null,
+        Reduced::IntegerSum(sum) if i64::try_from(*sum).is_err() => {
+            // Readers of JSON would round it.
+            Value::String(sum.to_string())
+        }
         other => {
             // A number of JSON if it is one there; NaN and infinities are texts.
             let text = text_of(other);

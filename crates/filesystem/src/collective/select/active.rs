@@ -16,13 +16,17 @@ use world::Payload;
 /// Maximum number of selections of all clients.
 const SELECTIONS_MAX: usize = 1_024;
 
-/// Maximum number of bytes of the starts of blocks that one selection keeps.
-pub(super) const HEADS_BYTES_MAX: u64 = 1 << 28;
+/// Maximum number of bytes that all selections hold beside the records that they keep: parts of
+/// records that cross the ends of blocks, and lists of destinations.
+pub(super) const HELD_BYTES_MAX: u64 = 1 << 27;
 
 /// Selections of all clients, by their names.
 pub(crate) struct Selections<P> {
     active: RefCell<BTreeMap<u64, Rc<ActiveSelection<P>>>>,
+    /// Selections that wait until leases have ended.
+    beginning: RefCell<BTreeSet<(PeerId, u64)>>,
     kept_bytes: Rc<Cell<u64>>,
+    held_bytes: Rc<Cell<u64>>,
     kept_bytes_max: u64,
 }
 
@@ -31,8 +35,9 @@ pub(crate) struct ActiveSelection<P> {
     owner: PeerId,
     pub(super) file: Rc<OpenFile>,
     pub(super) selector: RefCell<Selector>,
-    /// Time of the last change of the file when it began.
+    /// Time of the last change of the file when it began, and number of its changes.
     pub(super) modified: Timestamp,
+    pub(super) version: u64,
     /// Blocks in which no record matches, which were not read.
     pub(super) skipped: RefCell<BTreeSet<u64>>,
     /// Blocks with records of it.
@@ -44,6 +49,9 @@ pub(crate) struct ActiveSelection<P> {
     own_bytes: Cell<u64>,
     kept_bytes: Rc<Cell<u64>>,
     kept_bytes_max: u64,
+    /// Bytes that it holds beside them.
+    own_held_bytes: Cell<u64>,
+    held_bytes: Rc<Cell<u64>>,
 }
 
 /// Records of a block.
@@ -52,8 +60,8 @@ pub(super) struct FoundBlock<P> {
     pub(super) destinations: Vec<(u32, u32)>,
     /// These records, packed; `None` if there was no room for them.
     pub(super) records: Option<P>,
-    /// Start of a record that goes on in the next block.
-    pub(super) start: Option<P>,
+    /// Start of a record that goes on in the next block, with its number.
+    pub(super) start: Option<(u64, P)>,
     /// Bounds of the fields of a summary.
     pub(super) bounds: Vec<Bounds>,
     /// That record when it is whole, with its destination, if it matches.
@@ -63,7 +71,18 @@ pub(super) struct FoundBlock<P> {
 impl<P: Payload> Selections<P> {
     /// Makes room for records of `kept_bytes_max` bytes.
     pub(crate) fn new(kept_bytes_max: u64) -> Self {
-        Self { active: RefCell::default(), kept_bytes: Rc::default(), kept_bytes_max }
+        Self {
+            active: RefCell::default(),
+            beginning: RefCell::default(),
+            kept_bytes: Rc::default(),
+            held_bytes: Rc::default(),
+            kept_bytes_max,
+        }
+    }
+
+    /// Notes a selection that will begin, unless it is ended before.
+    pub(super) fn announce(&self, owner: PeerId, number: u64) {
+        self.beginning.borrow_mut().insert((owner, number));
     }
 
     /// Begins a selection.
@@ -73,6 +92,9 @@ impl<P: Payload> Selections<P> {
         file: Rc<OpenFile>,
         selector: Selector,
     ) -> Result<Rc<ActiveSelection<P>>, Fault> {
+        if !self.beginning.borrow_mut().remove(&(owner, number)) {
+            return Err(Fault::Cancelled);
+        }
         let mut active = self.active.borrow_mut();
         let bad = |cause: String| Err(Fault::BadRequest { cause });
         if active.contains_key(&number) {
@@ -84,6 +106,7 @@ impl<P: Payload> Selections<P> {
         let selection = Rc::new(ActiveSelection {
             owner,
             modified: file.modified(),
+            version: file.version(),
             skipped: RefCell::default(),
             file,
             selector: RefCell::new(selector),
@@ -93,6 +116,8 @@ impl<P: Payload> Selections<P> {
             own_bytes: Cell::new(0),
             kept_bytes: Rc::clone(&self.kept_bytes),
             kept_bytes_max: self.kept_bytes_max,
+            own_held_bytes: Cell::new(0),
+            held_bytes: Rc::clone(&self.held_bytes),
         });
         active.insert(number, Rc::clone(&selection));
         Ok(selection)
@@ -108,6 +133,7 @@ impl<P: Payload> Selections<P> {
 
     /// Ends a selection of a client. Ending it twice is the same as once.
     pub(super) fn end(&self, owner: PeerId, number: u64) {
+        self.beginning.borrow_mut().remove(&(owner, number));
         let mut active = self.active.borrow_mut();
         if active.get(&number).is_some_and(|selection| selection.owner == owner) {
             active.remove(&number);
@@ -116,6 +142,7 @@ impl<P: Payload> Selections<P> {
 
     /// Ends the selections of a client that has left.
     pub(crate) fn leave(&self, owner: PeerId) {
+        self.beginning.borrow_mut().retain(|(other, _)| *other != owner);
         self.active.borrow_mut().retain(|_, selection| selection.owner != owner);
     }
 }
@@ -126,10 +153,33 @@ impl<P: Payload> ActiveSelection<P> {
         self.head_bytes.get()
     }
 
-    /// Takes room for the start of a block, if there is some.
-    pub(super) fn has_room_for_head(&self, bytes: u64) -> bool {
-        self.head_bytes.update(|all| all + bytes);
-        self.head_bytes.get() <= HEADS_BYTES_MAX
+    /// Keeps the start of a block.
+    pub(super) fn keep_head(&self, block: u64, head: P) -> Result<(), Fault> {
+        self.hold(head.length())?;
+        self.head_bytes.update(|all| all + head.length());
+        self.heads.borrow_mut().insert(block, head);
+        Ok(())
+    }
+
+    /// Counts bytes that it holds beside the records that it keeps.
+    pub(super) fn hold(&self, bytes: u64) -> Result<(), Fault> {
+        let held = self.held_bytes.get().saturating_add(bytes);
+        if held > HELD_BYTES_MAX {
+            let cause = format!(
+                "parts of records that cross the ends of blocks, and lists of destinations, have \
+                 more than {HELD_BYTES_MAX} bytes at a server; use blocks that hold a whole number \
+                 of records, fewer destinations, or a part of the file"
+            );
+            return Err(Fault::BadSelection { cause });
+        }
+        self.held_bytes.set(held);
+        self.own_held_bytes.update(|own| own + bytes);
+        Ok(())
+    }
+
+    /// True if the file has not changed since it began.
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.file.version() == self.version && self.file.changes.get() == 0
     }
 
     /// Takes room for bytes of records, if there is some.
@@ -147,6 +197,7 @@ impl<P: Payload> ActiveSelection<P> {
 impl<P> Drop for ActiveSelection<P> {
     fn drop(&mut self) {
         self.kept_bytes.update(|kept| kept - self.own_bytes.get());
+        self.held_bytes.update(|held| held - self.own_held_bytes.get());
     }
 }
 

@@ -89,12 +89,14 @@ async fn read_again<W: World>(
         .borrow()
         .get(&block)
         .is_some_and(|before| before.destinations == found.destinations);
-    found.records.filter(|_| is_as_before).ok_or_else(|| Fault::TransferFailed {
-        cause: format!(
-            "{:?} was changed while records of it were selected, and there was no room to keep \
+    found.records.filter(|_| is_as_before && selection.is_unchanged()).ok_or_else(|| {
+        Fault::TransferFailed {
+            cause: format!(
+                "{:?} was changed while records of it were selected, and there was no room to keep \
              those that matched",
-            *selection.file.name()
-        ),
+                *selection.file.name()
+            ),
+        }
     })
 }
 

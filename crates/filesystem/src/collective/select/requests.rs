@@ -56,6 +56,7 @@ pub(crate) async fn serve<W: World>(
             Ok(Reply::Done.into())
         }
         SelectRequest::End { number } => {
+            server.active_transfers().abort(TransferKey::Part(from, number), Fault::Cancelled);
             selections.end(from, number);
             Ok(Reply::Done.into())
         }
@@ -74,6 +75,7 @@ async fn begin<W: World>(
     selection: Selection,
     order: DiskOrder,
 ) -> Result<SelectReply, Fault> {
+    server.selections().announce(from, number);
     server.recall_leases(file, Some(from)).await;
     let file = server.files().get(file)?;
     let selector = selection
@@ -99,7 +101,7 @@ fn heads<W: World>(
     let all = selection.heads.borrow();
     let (mut heads, mut bytes, mut more) = (Vec::new(), 0, false);
     for (block, head) in all.range(from..) {
-        if bytes + head.length() > HEADS_BYTES_MAX {
+        if bytes + head.length() > HEADS_BYTES_MAX || heads.len() == COUNTED_BLOCKS_MAX {
             more = true;
             break;
         }

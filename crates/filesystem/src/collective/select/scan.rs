@@ -1,7 +1,7 @@
 //! A server looks at the records that begin in its blocks.
 
 use super::super::disk_directed::server::blocks_in_order;
-use super::active::{ActiveSelection, FoundBlock, HEADS_BYTES_MAX};
+use super::active::{ActiveSelection, FoundBlock};
 use crate::server::Server;
 use crate::server::files::open_file::OpenFile;
 use futures_util::future::try_join_all;
@@ -43,18 +43,19 @@ async fn scan_disk<W: World>(
     let Some(order) = blocks_in_order(server, &selection.file, &access, order, disk).await else {
         return Ok(0);
     };
-    let (order, bytes) = (RefCell::new(order), selection.file.stripe.block_bytes.min(length));
+    let (order, bytes) =
+        (RefCell::new(order), selection.file.stripe.block_bytes.min(selection.file.bytes()));
     let records = *selection.selector.borrow().records();
     let summary = server.summaries().of(&selection.file, &records);
     let next = || loop {
-        let block = order.borrow_mut().next()?;
+        let Some(block) = order.borrow_mut().next() else { return Ok(None) };
         let skipped = summary.as_ref().and_then(|summary| summary.skipped(selection, block));
-        let Some(skipped) = skipped else { return Some(block) };
+        let Some(skipped) = skipped else { return Ok::<_, Fault>(Some(block)) };
         selection.skipped.borrow_mut().insert(block);
-        if let Some(head) = skipped.head {
-            // These bytes were counted when the file was summarised.
-            let _ = selection.has_room_for_head(head.length());
-            selection.heads.borrow_mut().insert(block, head);
+        if let Some(head) = skipped.head
+            && let Err(fault) = selection.keep_head(block, head)
+        {
+            return Err(fault);
         }
     };
     let buffers = server.memory().buffers(disk);
@@ -62,7 +63,7 @@ async fn scan_disk<W: World>(
         let mut blocks = 0;
         loop {
             let _permit = buffers.take(server.world(), bytes).await;
-            let Some(block) = next() else { return Ok::<_, Fault>(blocks) };
+            let Some(block) = next()? else { return Ok::<_, Fault>(blocks) };
             blocks += 1;
             look_at(server, selection, block).await?;
         }
@@ -80,19 +81,14 @@ async fn look_at<W: World>(
 ) -> Result<(), Fault> {
     let (found, head) = find(server, selection, block).await?;
     if let Some(head) = head {
-        if !selection.has_room_for_head(head.length()) {
-            return Err(Fault::BadSelection {
-                cause: format!(
-                    "records that cross the ends of blocks have more than {HEADS_BYTES_MAX} bytes \
-                     beyond these at one server; use blocks that hold a whole number of records"
-                ),
-            });
-        }
-        selection.heads.borrow_mut().insert(block, head);
+        selection.keep_head(block, head)?;
     }
     if found.is_empty() {
         return Ok(());
     }
+    let destinations = found.destinations.len() * size_of::<(u32, u32)>();
+    let start = found.start.as_ref().map_or(0, |(_, start)| start.length());
+    selection.hold(start + destinations as u64)?;
     let kept = found.records.as_ref().map_or(0, Payload::length);
     let has_room = selection.has_room(kept);
     let records = found.records.filter(|_| has_room);
@@ -136,7 +132,7 @@ pub(super) async fn find<W: World>(
     }
     if goes_on {
         let from = at + whole * record_bytes;
-        found.start = Some(copied(&data, from, range.length() - from));
+        found.start = Some((begin.end - 1, copied(&data, from, range.length() - from)));
     }
     Ok((found, head))
 }
@@ -226,18 +222,21 @@ pub(super) fn complete<W: World>(
         if selection.skipped.borrow().contains(block) {
             continue;
         }
-        let range = selection.file.block_range(*block);
-        let begin = grid.beginning_in(range);
-        let start = match selection.blocks.borrow_mut().get_mut(block) {
-            Some(found) if grid.rest_of(range).length() == length => found.start.take(),
-            _ => None,
+        let record_bytes = u64::from(grid.record_bytes);
+        let is_rest = |(_, start): &(u64, W::Payload)| start.length() + length == record_bytes;
+        let start = {
+            let mut blocks = selection.blocks.borrow_mut();
+            blocks.get_mut(block).and_then(|found| found.start.take_if(|start| is_rest(start)))
         };
-        let start = start.ok_or_else(|| bad("no record of that block has such a rest"))?;
-        let memory = server.world().memory(u64::from(grid.record_bytes));
+        let (number, start) =
+            start.ok_or_else(|| bad("no record of that block has such a rest"))?;
+        // Of the start, whose bytes were counted, the record is made.
+        selection.hold(length)?;
+        let memory = server.world().memory(record_bytes);
         memory.scatter(&[Run::contiguous(0, start.length())], &start);
         memory.scatter(&[Run::contiguous(start.length(), length)], &rest);
         let record = memory.freeze();
-        let matches = match_records(selection, begin.end - 1, &record)?;
+        let matches = match_records(selection, number, &record)?;
         let bounds = selection.selector.borrow_mut().take_bounds();
         if let Some(found) = selection.blocks.borrow_mut().get_mut(block) {
             found.add_bounds(bounds);

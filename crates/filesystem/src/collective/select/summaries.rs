@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - A summary counts only while the file is as it was when its records were looked at: no two
-//!   changes of a file have the same time.
+//!   changes of a file have the same time, and whoever sets a time ends it.
 //! - Summaries are in memory only, and end with the server.
 
 use super::active::ActiveSelection;
@@ -15,8 +15,9 @@ use units::{FileId, Timestamp};
 use wire::Fault;
 use world::Payload;
 
-/// Maximum number of bounds of all files. The files with the lowest numbers go first.
-const BOUNDS_MAX: usize = 1 << 22;
+/// Maximum number of bytes of the summaries of all files. Those of the files with the lowest
+/// numbers go first.
+const SUMMARY_BYTES_MAX: u64 = 1 << 26;
 
 /// Summaries of files, by their numbers.
 pub(crate) struct Summaries<P>(RefCell<BTreeMap<FileId, Rc<Summary<P>>>>);
@@ -28,6 +29,7 @@ pub(super) struct Summary<P> {
     records: RecordGrid,
     fields: Vec<FieldAt>,
     blocks: BTreeMap<u64, SummarisedBlock<P>>,
+    bytes: u64,
 }
 
 /// Bounds of the records that begin in a block.
@@ -66,7 +68,11 @@ impl<P: Payload> Summaries<P> {
             let cause = "the selection is no summary".to_owned();
             return Err(Fault::BadRequest { cause });
         };
-        if file.modified() != selection.modified || file.changes.get() > 0 {
+        if selection.blocks.borrow().values().any(|found| found.start.is_some()) {
+            let cause = "a summary lacks records that cross the ends of blocks".to_owned();
+            return Err(Fault::BadRequest { cause });
+        }
+        if !selection.is_unchanged() {
             let cause = format!("{:?} was changed while it was summarised", *file.name());
             return Err(Fault::TransferFailed { cause });
         }
@@ -76,26 +82,30 @@ impl<P: Payload> Summaries<P> {
             let (bounds, head) = (found.bounds.clone(), heads.get(block).cloned());
             blocks.insert(*block, SummarisedBlock { bounds, head });
         }
-        let (modified, records) = (selection.modified, *selector.records());
-        let summary = Summary { modified, records, fields: fields.to_vec(), blocks };
-        let mut all = self.0.borrow_mut();
-        all.insert(file.file, Rc::new(summary));
-        let bounds = |all: &BTreeMap<FileId, Rc<Summary<P>>>| -> usize {
-            all.values().map(|one| one.blocks.len() * one.fields.len()).sum()
+        let of_block = |block: &SummarisedBlock<P>| {
+            let bounds = block.bounds.len() * size_of::<Bounds>();
+            bounds as u64 + block.head.as_ref().map_or(0, Payload::length)
         };
-        while bounds(&all) > BOUNDS_MAX && all.len() > 1 {
-            let other = all.keys().find(|other| **other != file.file).copied();
-            other.and_then(|other| all.remove(&other));
-        }
-        if bounds(&all) > BOUNDS_MAX {
-            all.clear();
-            let cause = format!("a summary has at most {BOUNDS_MAX} bounds at a server");
+        let bytes = blocks.values().map(of_block).sum();
+        if bytes > SUMMARY_BYTES_MAX {
+            let cause =
+                format!("a summary would have {bytes} bytes at a server, which is too much");
             return Err(Fault::BadSelection { cause });
         }
+        let (modified, records, fields) =
+            (selection.modified, *selector.records(), fields.to_vec());
+        let summary = Summary { modified, records, fields, blocks, bytes };
+        let mut all = self.0.borrow_mut();
+        all.remove(&file.file);
+        while all.values().map(|one| one.bytes).sum::<u64>() + bytes > SUMMARY_BYTES_MAX {
+            all.pop_first();
+        }
+        all.insert(file.file, Rc::new(summary));
         Ok(())
     }
 
-    /// Forgets the summary of a file whose bytes may have become older ones.
+    /// Forgets the summary of a file that is gone, whose time is set, or whose bytes may have
+    /// become older ones.
     pub(crate) fn forget(&self, file: FileId) {
         self.0.borrow_mut().remove(&file);
     }

@@ -33,6 +33,8 @@ pub(crate) struct OpenFile {
     modified: Cell<Timestamp>,
     /// True when it was changed since the first of its clients opened it.
     is_modified: Cell<bool>,
+    /// Number of times that it was changed, or its time was set.
+    version: Cell<u64>,
     /// True when its size is known to cover all data of it on this server.
     pub(crate) is_measured: Cell<bool>,
     /// True when the disks hold nothing that was once beyond its end.
@@ -64,6 +66,7 @@ impl OpenFile {
             is_nameless: Cell::new(false),
             modified: Cell::default(),
             is_modified: Cell::new(false),
+            version: Cell::new(0),
             is_measured: Cell::new(false),
             tail_is_clean: Cell::new(true),
             is_changing: Cell::new(false),
@@ -183,6 +186,17 @@ impl OpenFile {
     pub(crate) fn set_modified(&self, modified: Timestamp) {
         self.modified.set(modified);
         self.is_modified.set(true);
+        self.note_change();
+    }
+
+    /// Number of times that it was changed, or its time was set.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.get()
+    }
+
+    /// Counts a change.
+    pub(crate) fn note_change(&self) {
+        self.version.update(|version| version + 1);
     }
 
     /// Learns the time of the data on a disk.

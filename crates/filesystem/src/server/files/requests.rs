@@ -48,6 +48,7 @@ impl<W: World> Server<W> {
             FileRequest::KeepSize { file } => self.keep_size(file).await,
             FileRequest::SetModified { file, modified } => {
                 self.files().get(file)?.set_modified(modified);
+                self.summaries().forget(file);
                 Ok(Reply::Done.into())
             }
             FileRequest::Measure(record) => self.size_of(record).await,
@@ -182,6 +183,7 @@ impl<W: World> Server<W> {
         self.kept_sizes().forget(copy_object(file));
         self.client_caches().files.forget(file);
         self.leases().forget(file);
+        self.summaries().forget(file);
         self.readers().forget(file);
         let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
         self.active_transfers().abort_on(file, &Fault::NoSuchFile { name });
