@@ -1,7 +1,8 @@
 //! Client side of a selection.
 
+use super::all_ended;
 use crate::client::{Client, WithdrawnOnDrop, unexpected};
-use futures_util::future::{join_all, try_join_all};
+use futures_util::FutureExt;
 use policy::{DiskOrder, Reduced, Selection};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -94,19 +95,23 @@ impl<W: World> Selected<W> {
         let servers: Vec<ServerId> = self.file.servers().collect();
         self.client.reach(|| servers.clone()).await?;
         // Each to its end: none looks at records for a selection that has ended.
-        let begun = join_all(servers.iter().map(async |server| {
-            match self.call(*server, begin.clone()).await? {
-                SelectReply::Begun { blocks, skipped, head_bytes } => {
-                    let (read, left_out) = self.blocks.get();
-                    self.blocks.set((read + blocks, left_out + skipped));
-                    Ok(head_bytes)
-                }
-                _ => Err(out_of_place()),
-            }
-        }));
-        let begun = begun.await.into_iter().collect::<Result<Vec<u64>, Fault>>()?;
+        let begun = servers.iter().map(|server| self.begin_at(*server, &begin).boxed_local());
+        let begun = all_ended(begun).await?;
         let with_heads = servers.iter().zip(begun).filter(|(_, bytes)| *bytes > 0);
-        try_join_all(with_heads.map(|(server, _)| self.route_heads(*server))).await.map(|_| ())
+        let routed = with_heads.map(|(server, _)| self.route_heads(*server).boxed_local());
+        all_ended(routed).await.map(|_| ())
+    }
+
+    /// Begins at one server. Returns the bytes of the starts of its blocks.
+    async fn begin_at(&self, server: ServerId, begin: &SelectRequest) -> Result<u64, Fault> {
+        match self.call(server, begin.clone()).await? {
+            SelectReply::Begun { blocks, skipped, head_bytes } => {
+                let (read, left_out) = self.blocks.get();
+                self.blocks.set((read + blocks, left_out + skipped));
+                Ok(head_bytes)
+            }
+            _ => Err(out_of_place()),
+        }
     }
 
     /// Brings the starts of blocks of a server to the servers at which these records begin.
@@ -140,16 +145,19 @@ impl<W: World> Selected<W> {
             runs.push(Run::contiguous(at, u64::from(*length)));
             at += u64::from(*length);
         }
-        let calls = by_server.into_iter().map(async |(server, (rests, runs))| {
+        let calls = by_server.into_iter().map(|(server, (rests, runs))| {
             let complete = SelectRequest::Complete { number: self.number, rests };
             let request = CollectiveRequest::Select(Box::new(complete));
-            let body = Some(body.gather(&runs));
-            match self.client.call_with_data(server, request, body).await? {
-                (Reply::Done, _) => Ok(()),
-                (other, _) => Err(unexpected(&other)),
-            }
+            let call = self.client.call_with_data(server, request, Some(body.gather(&runs)));
+            let completed = async move {
+                match call.await? {
+                    (Reply::Done, _) => Ok(()),
+                    (other, _) => Err(unexpected(&other)),
+                }
+            };
+            completed.boxed_local()
         });
-        try_join_all(calls).await.map(|_| ())
+        all_ended(calls).await.map(|_| ())
     }
 
     async fn call(&self, server: ServerId, request: SelectRequest) -> Result<SelectReply, Fault> {
@@ -178,13 +186,16 @@ impl<W: World> Selected<W> {
 
     /// Number that was computed from the records of all servers.
     pub async fn reduced(&self) -> Result<Reduced, Fault> {
-        let parts = self.file.servers().map(async |server| {
-            match self.call(server, SelectRequest::Number { number: self.number }).await? {
-                SelectReply::Number(reduced) => Ok(reduced),
-                _ => Err(out_of_place()),
-            }
+        let parts = self.file.servers().map(|server| {
+            let part = async move {
+                match self.call(server, SelectRequest::Number { number: self.number }).await? {
+                    SelectReply::Number(reduced) => Ok(reduced),
+                    _ => Err(out_of_place()),
+                }
+            };
+            part.boxed_local()
         });
-        let mut parts = try_join_all(parts).await?.into_iter();
+        let mut parts = all_ended(parts).await?.into_iter();
         let mut all = parts.next().ok_or_else(out_of_place)?;
         match parts.all(|part| all.merge(part)) {
             true => Ok(all),
@@ -194,23 +205,31 @@ impl<W: World> Selected<W> {
 
     /// Number of records of a destination, by blocks.
     pub async fn counts(&self, destination: u32) -> Result<RecordCounts, Fault> {
-        let counted = self.file.servers().map(async |server| {
-            let (mut all, mut from) = (Vec::new(), 0);
-            loop {
-                let counts = SelectRequest::Counts { number: self.number, destination, from };
-                let SelectReply::Counts { counts, more } = self.call(server, counts).await? else {
-                    return Err(out_of_place());
-                };
-                all.extend(counts);
-                match all.last() {
-                    Some((last, _)) if more => from = last + 1,
-                    _ => return Ok(all),
-                }
-            }
-        });
-        let mut blocks: Vec<(u64, u32)> = try_join_all(counted).await?.concat();
+        let servers = self.file.servers();
+        let counted = servers.map(|server| self.counts_at(server, destination).boxed_local());
+        let mut blocks: Vec<(u64, u32)> = all_ended(counted).await?.concat();
         blocks.sort_unstable();
         Ok(RecordCounts { blocks })
+    }
+
+    /// Number of records of a destination at one server, by blocks.
+    async fn counts_at(
+        &self,
+        server: ServerId,
+        destination: u32,
+    ) -> Result<Vec<(u64, u32)>, Fault> {
+        let (mut all, mut from) = (Vec::new(), 0);
+        loop {
+            let counts = SelectRequest::Counts { number: self.number, destination, from };
+            let SelectReply::Counts { counts, more } = self.call(server, counts).await? else {
+                return Err(out_of_place());
+            };
+            all.extend(counts);
+            match all.last() {
+                Some((last, _)) if more => from = last + 1,
+                _ => return Ok(all),
+            }
+        }
     }
 
     /// Puts records of a destination into a memory, in the order of the file: those that `wanted`
@@ -239,10 +258,10 @@ impl<W: World> Selected<W> {
         let region = self.client.expose_at_once(memory).await;
         let withdrawn_if_dropped = WithdrawnOnDrop { world: self.client.world(), region };
         // Each to its end: nothing arrives in the memory later.
-        let taken = places
-            .into_iter()
-            .map(|(server, places)| self.take_from(server, destination, region, places));
-        let taken = join_all(taken).await.into_iter().collect::<Result<(), Fault>>();
+        let taken = places.into_iter().map(|(server, places)| {
+            self.take_from(server, destination, region, places).boxed_local()
+        });
+        let taken = all_ended(taken).await.map(|_| ());
         std::mem::forget(withdrawn_if_dropped);
         self.client.world().withdraw(region).await;
         taken

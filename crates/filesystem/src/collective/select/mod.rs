@@ -19,6 +19,9 @@
 //! The disks are read once, as far as the records that match have room in memory
 //! ([`ServerConfig::buffer_bytes`](crate::ServerConfig)).
 
+use futures_util::future::{LocalBoxFuture, join_all};
+use wire::Fault;
+
 pub(crate) mod active;
 pub(crate) mod client;
 pub(crate) mod deliver;
@@ -26,3 +29,12 @@ pub(crate) mod members;
 pub(crate) mod requests;
 pub(crate) mod scan;
 pub(crate) mod summaries;
+
+/// Waits for the ends of all works, whatever others end with. In boxes, so that the code that waits
+/// is the same for all kinds of work.
+async fn all_ended<T>(
+    works: impl Iterator<Item = LocalBoxFuture<'_, Result<T, Fault>>>,
+) -> Result<Vec<T>, Fault> {
+    let works: Vec<_> = works.collect();
+    join_all(works).await.into_iter().collect()
+}

@@ -2,9 +2,10 @@
 
 use super::super::disk_directed::server::blocks_in_order;
 use super::active::{ActiveSelection, FoundBlock};
+use super::all_ended;
 use crate::server::Server;
 use crate::server::files::open_file::OpenFile;
-use futures_util::future::try_join_all;
+use futures_util::FutureExt;
 use policy::{Access, Bounds, DiskOrder, ListEntry, Matches};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,8 +23,8 @@ pub(super) async fn scan<W: World>(
     server.place_in(file)?;
     let extent = selection.selector.borrow().records().extent();
     let disks = (0..file.stripe.disks_per_server).map(DiskId);
-    let scanned = disks.map(|disk| scan_disk(server, selection, extent, order, disk));
-    let blocks = try_join_all(scanned).await?.iter().sum();
+    let scanned = disks.map(|disk| scan_disk(server, selection, extent, order, disk).boxed_local());
+    let blocks = all_ended(scanned).await?.iter().sum();
     let skipped = selection.skipped.borrow().len() as u64;
     Ok(SelectReply::Begun { blocks, skipped, head_bytes: selection.head_bytes() })
 }
@@ -69,7 +70,7 @@ async fn scan_disk<W: World>(
         }
     };
     let count = server.config().buffers_per_disk.max(1);
-    let looked_at = try_join_all((0..count).map(|_| rotate())).await?;
+    let looked_at = all_ended((0..count).map(|_| rotate().boxed_local())).await?;
     Ok(looked_at.iter().sum())
 }
 
