@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -178,6 +179,33 @@ def test_tables_have_all_fields(instance):
     assert found.to_pydict() == {"x": [2, 3], "p": [[3.0, 4.0], [5.0, 6.0]], "s": ["bc", "def"]}
 
 
+def test_files_of_the_command_are_read_by_others(instance, tmp_path):
+    import pandas
+    import pyarrow.parquet
+
+    made = np.zeros(3_000, [("a", ">u2"), ("b", "<i8"), ("c", "<f4", 2), ("d", "<f8"), ("e", "S3"), ("f", "?"), ("g", "u8"), ("h", "i1")])
+    numbers = np.random.default_rng(2)
+    made["a"], made["b"] = numbers.integers(0, 2**16, 3_000), numbers.integers(-(2**63), 2**63 - 1, 3_000)
+    made["c"], made["d"] = numbers.random((3_000, 2)), numbers.random(3_000)
+    made["e"], made["f"], made["g"] = b"x,y", numbers.integers(0, 2, 3_000), 2**64 - 1 - np.arange(3_000, dtype="u8")
+    made["h"] = numbers.integers(-128, 128, 3_000)
+    _store("others", made, block_bytes=4096)
+    kind = "a:>u2, b:i8, c:2f4, d:f8, e:S3, f:b1, g:u8, h:i1"
+    chosen = made[made["d"] < 0.5]
+    for name in ("out.parquet", "out.csv", "out.npy"):
+        command = ["unisono", "select", "others", "--type", kind, "--where", "d < 0.5", "--output", str(tmp_path / name)]
+        subprocess.run(command, check=True, capture_output=True)
+    assert (np.load(tmp_path / "out.npy") == chosen).all()
+    table = pyarrow.parquet.read_table(tmp_path / "out.parquet")
+    types = ["uint16", "int64", "float", "float", "double", "string", "bool", "uint64", "int8"]
+    assert [str(field.type) for field in table.schema] == types
+    for frame in (table.to_pandas(), pandas.read_csv(tmp_path / "out.csv")):
+        for name in "abdfgh":
+            assert (frame[name].to_numpy() == chosen[name]).all(), name
+        assert (frame["c[1]"].to_numpy().astype("f4") == chosen["c"][:, 1]).all()
+        assert (frame["e"] == "x,y").all()
+
+
 def _share(arguments):
     rank, size, how = arguments
     with unisono.open_records("shared", DTYPE, rank=rank, size=size) as records:
@@ -315,7 +343,6 @@ def test_bad_input_is_told(instance):
 def test_a_killed_server_ends_a_selection(own_instance):
     import json
     import signal
-    import subprocess
 
     environment = {**os.environ, "UNISONO_ALLOW_ROOT": "true"}
     with unisono.connect(own_instance, 10).open("f", "w", block_bytes=4096) as file:

@@ -216,8 +216,6 @@ class RecordType:
     """Type of a record: (name, offset, kind as NumPy writes it, bytes of an element, shape) of each field."""
 
     def __init__(self, fields: Sequence[tuple[str, int, str, int, Sequence[int]]], record_bytes: int) -> None: ...
-    def check_condition(self, condition: str) -> None:
-        """Raise UsageError if a condition does not fit the type."""
 
 @final
 class Records:

@@ -7,12 +7,13 @@ import os
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from . import errors
 from ._connect import connect, place_of
 from ._distribution import index_from
-from ._native import Connection, Group, instance_name
+from ._native import Connection, File, Group, instance_name
 
 Wanted = TypeVar("Wanted")
 
@@ -105,6 +106,21 @@ def open_together(
     found = _exchange(members, (_described(failure, name), about))[0]
     _raise_first(failure, [found[0]], name)
     return Opened(name, connection, members, wanted, found[1])
+
+
+class OfFile:
+    """What a program has of an open file; closed by a ``with`` block."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+
+    def close(self) -> None:
+        """Close the file, by this process. Does nothing when it was closed."""
+        self._file.close()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        # An exception under way is not replaced by another of the close.
+        self._file.__exit__(kind, error, trace)
 
 
 # Kind and text of a failure; the kind is "" for none.

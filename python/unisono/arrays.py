@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -18,7 +17,7 @@ from . import errors
 from ._distribution import check_words, count_of, grid_of, index_from, indices_from, indices_of, words_of
 from ._native import Connection, File, Group, Part, Started
 from ._npy_header import HEADER_BYTES, description_of, make_header, plain_dtype, read_header
-from ._together import Processes, open_together
+from ._together import OfFile, Processes, open_together
 from .tables import Table
 
 __all__ = ["Array", "CopyWarning", "Moved", "Plan", "Transfer", "open_array"]
@@ -105,7 +104,7 @@ class Transfer:
         return self._result(Moved(moved, time.perf_counter() - self._begun, self._method))
 
 
-class Array:
+class Array(OfFile):
     """An array in a file, of which each process has a part. Made by :func:`open_array`.
 
     Attributes
@@ -123,7 +122,8 @@ class Array:
     """
 
     def __init__(self, file: File, group: Group, about: dict[str, Any]) -> None:
-        self._file, self._group = file, group
+        super().__init__(file)
+        self._group = group
         self.shape: tuple[int, ...] = tuple(about["shape"])
         self.dtype: np.dtype[Any] = np.dtype(about["dtype"])
         self.order: str = about["order"]
@@ -368,16 +368,8 @@ class Array:
 
     # ---- End ----------------------------------------------------------------------------------
 
-    def close(self) -> None:
-        """Close the file, by this process. Does nothing when it was closed."""
-        self._file.close()
-
     def __enter__(self) -> Array:
         return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        # An exception under way is not replaced by another of the close.
-        self._file.__exit__(kind, error, trace)
 
 
 @dataclass(frozen=True)

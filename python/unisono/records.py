@@ -15,7 +15,6 @@ import numbers
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from . import errors
 from ._distribution import index_from
 from ._native import Connection, File, Group, RecordType, find_records, reduce_records, summarise_records
 from ._npy_header import description_of, plain_dtype, read_header
-from ._together import Processes, open_together
+from ._together import OfFile, Processes, open_together
 
 __all__ = ["Condition", "Records", "Value", "open_records"]
 
@@ -192,7 +191,7 @@ def _fields_of(dtype: np.dtype[Any], name: str, offset: int) -> list[tuple[str, 
     return fields
 
 
-class Records:
+class Records(OfFile):
     """Records of a file. Made by :func:`open_records`.
 
     With several processes, the calls that begin with a verb are collective: all processes make them, with equal
@@ -212,7 +211,8 @@ class Records:
     """
 
     def __init__(self, file: File, group: Group, about: dict[str, Any]) -> None:
-        self._file, self._group = file, group
+        super().__init__(file)
+        self._group = group
         dtype: np.dtype[Any] = npy.descr_to_dtype(about["descr"])
         self.dtype = dtype
         self.offset: int = about["offset"]
@@ -436,16 +436,8 @@ class Records:
                 columns[name] = native if native.ndim == 1 and native.dtype.names is None else native.tolist()
         return arrow.table(columns)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
-    def close(self) -> None:
-        """Close the file, by this process. Does nothing when it was closed."""
-        self._file.close()
-
     def __enter__(self) -> Records:
         return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        # An exception under way is not replaced by another of the close.
-        self._file.__exit__(kind, error, trace)
 
 
 @dataclass(frozen=True)

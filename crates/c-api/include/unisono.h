@@ -542,7 +542,7 @@ enum {
     UNISONO_SHARE_PART = 1  /* those in an equal part of the file, in its order */
 };
 
-/* Which records of a file there are. Set size to sizeof(unisono_records_options_t) and the rest to 0
+/* Records of a file. Set size to sizeof(unisono_records_options_t) and the rest to 0
  * for all of them. */
 typedef struct unisono_records_options {
     size_t size;

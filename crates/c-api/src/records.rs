@@ -128,7 +128,7 @@ exported! {
     }
 }
 
-/// What the functions on records have in common, resolved.
+/// Resolved arguments that the functions on records have in common.
 struct Wanted<'a> {
     group: Option<&'a Group>,
     records: TypedRecords,
@@ -136,33 +136,27 @@ struct Wanted<'a> {
     options: RecordsView,
 }
 
-/// Arguments that the functions on records have in common.
-struct Call<'a> {
-    file: &'a FileHandle,
-    group: &'a GroupHandle,
-    record_type: &'a Text,
-    condition: &'a ConditionHandle,
-    options: &'a Options<RecordsView>,
-}
-
-impl<'a> Call<'a> {
-    fn wanted(&self) -> Result<Wanted<'a>, Failure> {
-        let options = self.options.read("options")?;
-        let given = |value: u64| (value > 0).then_some(value);
-        let record_type = self.record_type.optional("type")?;
-        let file = self.file.get("file")?;
-        let (offset, count) = (given(options.offset), given(options.count));
-        let records = file.typed_records(record_type, offset, count)?;
-        let group = match self.group.is_none() {
-            true => None,
-            false => Some(self.group.get("group")?),
-        };
-        let condition = match self.condition.is_none() {
-            true => Expression::always(),
-            false => predicate_of(&records.records, self.condition.anywhere("condition")?.text())?,
-        };
-        Ok(Wanted { group, records, condition, options })
-    }
+/// Resolves the arguments that the functions on records have in common.
+fn resolved<'a>(
+    (file, group): (&FileHandle, &'a GroupHandle),
+    record_type: &Text,
+    condition: &ConditionHandle,
+    options: &Options<RecordsView>,
+) -> Result<Wanted<'a>, Failure> {
+    let options = options.read("options")?;
+    let given = |value: u64| (value > 0).then_some(value);
+    let (offset, count) = (given(options.offset), given(options.count));
+    let record_type = record_type.optional("type")?;
+    let records = file.get("file")?.typed_records(record_type, offset, count)?;
+    let group = match group.is_none() {
+        true => None,
+        false => Some(group.get("group")?),
+    };
+    let condition = match condition.is_none() {
+        true => Expression::always(),
+        false => predicate_of(&records.records, condition.anywhere("condition")?.text())?,
+    };
+    Ok(Wanted { group, records, condition, options })
 }
 
 exported! {
@@ -177,14 +171,7 @@ exported! {
         records: Out<RecordsHandle>,
     ) -> c_int {
         make(&records, "records", || {
-            let call = Call {
-                file: &file,
-                group: &group,
-                record_type: &record_type,
-                condition: &condition,
-                options: &options,
-            };
-            let wanted = call.wanted()?;
+            let wanted = resolved((&file, &group), &record_type, &condition, &options)?;
             let share = match (key.optional("key")?, wanted.options.share) {
                 (Some(key), _) => Share::Key(key_of(&wanted.records.records, key)?),
                 (None, 0) => Share::Even,
@@ -226,14 +213,9 @@ exported! {
         options: Options<RecordsView>,
         fields: Text,
     ) -> c_int {
-        let call = Call {
-            file: &file,
-            group: &group,
-            record_type: &record_type,
-            condition: &ConditionHandle::NONE,
-            options: &options,
-        };
-        let Wanted { group, records, .. } = call.wanted()?;
+        let all = ConditionHandle::NONE;
+        let Wanted { group, records, .. } =
+            resolved((&file, &group), &record_type, &all, &options)?;
         let fields = fields.required("fields")?.split(';');
         let fields = fields.map(|field| field_of(&records.records, field));
         let fields = fields.collect::<Result<Vec<_>, _>>()?;
@@ -248,14 +230,8 @@ exported! {
         condition: ConditionHandle,
         options: Options<RecordsView>,
     ) -> i64 {
-        let call = Call {
-            file: &file,
-            group: &group,
-            record_type: &record_type,
-            condition: &condition,
-            options: &options,
-        };
-        let Wanted { group, records, condition, .. } = call.wanted()?;
+        let Wanted { group, records, condition, .. } =
+            resolved((&file, &group), &record_type, &condition, &options)?;
         let file = file.get("file")?;
         match file.reduce_records(group, records.grid(), condition, Reduction::Count)?.0 {
             Reduced::Count(count) => Ok(count),
@@ -276,14 +252,8 @@ exported! {
         integer: Out<i64>,
     ) -> c_int {
         let (result, integer) = (result.optional("result")?, integer.optional("integer")?);
-        let call = Call {
-            file: &file,
-            group: &group,
-            record_type: &record_type,
-            condition: &condition,
-            options: &options,
-        };
-        let Wanted { group, records, condition, .. } = call.wanted()?;
+        let Wanted { group, records, condition, .. } =
+            resolved((&file, &group), &record_type, &condition, &options)?;
         let value = number_of(&records.records, value.required("value")?)?;
         let reduction = match what {
             MINIMUM => Reduction::Minimum(value),
@@ -320,14 +290,8 @@ exported! {
     ) -> c_int {
         let slot = counts.slot(edge_count.saturating_sub(1), "counts")?;
         let edges = edges.values(edge_count, HISTOGRAM_EDGES_MAX, "edges")?.to_vec();
-        let call = Call {
-            file: &file,
-            group: &group,
-            record_type: &record_type,
-            condition: &condition,
-            options: &options,
-        };
-        let Wanted { group, records, condition, .. } = call.wanted()?;
+        let Wanted { group, records, condition, .. } =
+            resolved((&file, &group), &record_type, &condition, &options)?;
         let of = number_of(&records.records, value.required("value")?)?;
         let (file, reduction) = (file.get("file")?, Reduction::Histogram { of, edges });
         if let Reduced::Histogram(found) =

@@ -44,7 +44,7 @@ fn by_last_byte(record_bytes: u32, clients: u32) -> Destination {
     Destination::Key { key, clients }
 }
 
-/// What a selection is made of.
+/// Records of a file, and the condition for them.
 #[derive(Clone, Debug)]
 struct Case {
     grid: RecordGrid,

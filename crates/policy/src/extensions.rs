@@ -1,8 +1,8 @@
-//! What a program adds to the servers that it starts.
+//! Extensions of the servers that a program starts.
 
 use crate::{RecordFunctions, ReplacementPolicies};
 
-/// What a program adds to the servers that it starts.
+/// Extensions of the servers that a program starts.
 #[derive(Clone, Default)]
 pub struct Extensions {
     /// Replacement policies that files may choose.

@@ -30,11 +30,6 @@ impl RecordType {
             interface::RecordType::new(fields.into_iter().map(field).collect(), record_bytes);
         found.map(Self).map_err(|error| exception(py, &error))
     }
-
-    /// Checks a condition.
-    fn check_condition(&self, py: Python<'_>, condition: &str) -> PyResult<()> {
-        predicate_of(&self.0, condition).map(|_| ()).map_err(|error| exception(py, &error))
-    }
 }
 
 impl RecordType {
@@ -73,6 +68,11 @@ impl Records {
     }
 }
 
+/// The group whose members make a call.
+fn members(group: Option<PyRef<'_, Group>>) -> Option<client::Group> {
+    group.map(|group| group.inner().clone())
+}
+
 /// Finds records of a file that match, from byte `start` on. With a group all members make the
 /// call. `share` is "even", "part" or "key".
 #[pyfunction]
@@ -101,7 +101,7 @@ pub(crate) fn find_records(
         }
     };
     let (file, grid) = (file.get(), records.grid(start, count));
-    let group = group.map(|group| group.inner().clone());
+    let group = members(group);
     let found = wait(py, move || file?.find_records(group.as_ref(), grid, condition, share))?;
     Ok(Records(Arc::new(found)))
 }
@@ -140,7 +140,7 @@ pub(crate) fn reduce_records<'py>(
         }
     };
     let (file, grid) = (file.get(), records.grid(start, count));
-    let group = group.map(|group| group.inner().clone());
+    let group = members(group);
     let (reduced, blocks) =
         wait(py, move || file?.reduce_records(group.as_ref(), grid, condition, reduction))?;
     Ok((value_of(py, reduced)?, (blocks.read, blocks.skipped)))
@@ -177,6 +177,6 @@ pub(crate) fn summarise_records(
     let fields = fields.iter().map(|field| field_of(&records.0, field));
     let fields = fields.collect::<Result<Vec<_>, _>>().map_err(|error| exception(py, &error))?;
     let (file, grid) = (file.get(), records.grid(start, count));
-    let group = group.map(|group| group.inner().clone());
+    let group = members(group);
     wait(py, move || file?.summarise_records(group.as_ref(), grid, fields))
 }

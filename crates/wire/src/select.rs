@@ -25,7 +25,7 @@ pub enum SelectRequest {
         number: u64,
         /// Number of the file, which must be open.
         file: FileId,
-        /// Which records are wanted.
+        /// Records that are wanted.
         selection: Box<Selection>,
         /// Order in which each disk serves its blocks.
         order: DiskOrder,

@@ -25,7 +25,7 @@ pub struct TypedRecords {
 }
 
 impl TypedRecords {
-    /// Where the records lie in the file.
+    /// Places of the records in the file.
     pub fn grid(&self) -> RecordGrid {
         let record_bytes = self.records.record_bytes();
         RecordGrid { start: self.start, record_bytes, count: self.count }

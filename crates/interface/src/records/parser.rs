@@ -371,7 +371,7 @@ impl Parser<'_> {
         Ok(item)
     }
 
-    /// What is in brackets, a constant, a field, or a function of others.
+    /// Reads what is in brackets, a constant, a field, or a function of others.
     fn operand(&mut self) -> Result<Item, String> {
         if self.takes("(") {
             let inside = self.either()?;

@@ -1,4 +1,4 @@
-//! Which records begin in a block of a file.
+//! Records that begin in a block of a file.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

@@ -1,4 +1,4 @@
-//! What a server does with the records of a block.
+//! Selections, and their evaluation for the records of a block.
 
 use super::bounds::{Bounds, SUMMARY_FIELDS_MAX};
 use super::evaluator::{Evaluator, UnknownFunction};
@@ -9,7 +9,6 @@ use super::number::{Column, FieldAt};
 use super::reduction::{Reduced, Reducer, Reduction, ReductionError};
 use crate::CLIENTS_MAX;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 use thiserror::Error;
 
 /// Number of records that are evaluated at a time: their columns fit a processor's first cache.
@@ -35,18 +34,18 @@ pub enum Destination {
     },
 }
 
-/// Which records of a file are wanted.
+/// Records of a file that are wanted, and their use.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Selection {
     /// Records of the file.
     pub records: RecordGrid,
     /// Condition for a record to match.
     pub predicate: Expression,
-    /// What becomes of the records that match.
+    /// Use of the records that match.
     pub result: Selected,
 }
 
-/// What becomes of the records that match.
+/// Use of the records that match.
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Selected {
@@ -311,17 +310,5 @@ impl Matches {
             }
         }
         Self { destinations, positions: found.into_iter().map(|(_, at)| at).collect() }
-    }
-
-    /// Which of the positions are those of a destination.
-    pub fn of_destination(&self, destination: u32) -> Range<usize> {
-        let mut before = 0;
-        for (other, count) in &self.destinations {
-            if *other == destination {
-                return before..before + *count as usize;
-            }
-            before += *count as usize;
-        }
-        0..0
     }
 }
