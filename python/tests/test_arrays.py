@@ -244,3 +244,142 @@ def test_ranks_of_mpi_share_an_array(instance, tmp_path):
     environment = {**os.environ, **as_root, **own}
     told = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
     assert told.returncode == 0, told.stderr
+
+
+def _random_view(random, shape):
+    """Return an index, and a distribution of what it takes."""
+    index = []
+    for extent in shape:
+        start, stop = sorted(random.integers(0, extent + 1, 2).tolist())
+        choices = [slice(start, stop, int(random.integers(1, 4))), slice(None), int(random.integers(-extent, extent))]
+        index.append(choices[int(random.integers(0, 3))])
+    kept = sum(isinstance(word, slice) for word in index)
+    words = random.choice(["block", "cyclic", "cyclic(2)", "cyclic(3)", "none"], kept).tolist()
+    return tuple(index), words
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_views_are_those_of_numpy(instance, order):
+    random = np.random.default_rng(8)
+    shape = (7, 9, 5)
+    whole = np.asarray(np.arange(np.prod(shape), dtype="i2").reshape(shape), order=order)
+    with unisono.open_array("whole", "w", shape=shape, dtype="i2", order=order) as array:
+        for _ in range(60):
+            array.write(whole)
+            index, _ = _random_view(random, shape)
+            view, expected = array[index], whole[index]
+            assert view.shape == expected.shape
+            assert (view.read() == expected).all()
+            view.write(np.asarray(expected + 1000, order=order))
+            changed = whole.copy(order="K")
+            changed[index] += 1000
+            assert (array.read() == changed).all(), index
+        assert (array[2:][1, ..., ::2][3:, 1].read() == whole[2:][1, ..., ::2][3:, 1]).all()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_views_are_distributed_for_themselves(instance, order):
+    random = np.random.default_rng(9)
+    shape = (11, 6, 8)
+    whole = np.asarray(np.arange(np.prod(shape), dtype="i2").reshape(shape), order=order)
+    with unisono.open_array("whole", "w", shape=shape, dtype="i2", order=order) as array:
+        array.write(whole)
+    cases = [_random_view(random, shape) for _ in range(40)]
+    cases = [(index, words) for index, words in cases if any(word != "none" for word in words)]
+    assert len(cases) > 20
+    for answers in _run(_read_views, 3, {"cases": cases, "dimensions": len(shape)}):
+        for (index, _), (indices, own) in zip(cases, answers, strict=True):
+            assert (own == whole[index][np.ix_(*indices)]).all(), index
+    assert all(_run(_double_view, 3, {}))
+    with unisono.open_array("whole") as array:
+        expected = whole.copy()
+        expected[1:10:2, 3] *= 2
+        assert (array.read() == expected).all()
+
+
+def _read_views(arguments):
+    rank, size, options = arguments
+    words = ["cyclic"] + [None] * (options["dimensions"] - 1)
+    with unisono.open_array("whole", rank=rank, size=size, distribution=words) as array:
+        views = [array.view(index, distribution=words) for index, words in options["cases"]]
+        return [(view.local_indices, view.read()) for view in views]
+
+
+def _double_view(arguments):
+    rank, size, _ = arguments
+    with unisono.open_array("whole", "r+", rank=rank, size=size, distribution=("block", None, None)) as array:
+        view = array[1:10:2, 3]
+        return view.write(2 * view.read()).bytes == view.local_nbytes
+
+
+def test_views_of_nothing_and_views_that_are_refused(instance):
+    with unisono.open_array("whole", "w", shape=(4, 5), dtype="f8") as array:
+        array.write(np.ones((4, 5)))
+        assert array[2:2].read().shape == (0, 5)
+        assert array[3, 4].read() == 1
+        for index in [(1, 2, 3), 4, -5, slice(None, None, -1), "x", (..., ...), 1.5, [1, 2], True, None]:
+            with pytest.raises(errors.UsageError) as refused:
+                array[index]
+            assert refused.value.cause and refused.value.help
+
+
+def _several(arguments):
+    rank, size, options = arguments
+    process = {"rank": rank, "size": size, "method": options["method"]}
+    with (
+        unisono.open_array("one", "w", shape=(40, 6), dtype="f8", **process) as one,
+        unisono.open_array("two", "w", shape=(9, 9), dtype="i4", distribution=(None, "cyclic"), group="2", **process) as two,
+    ):
+        first = np.full(one.local_shape, 1.0 + rank)
+        second = np.full(two.local_shape, 10 + rank, "i4")
+        moved = unisono.transfer([one.write_request(first), two.write_request(second)], sync=True)
+        assert [one.bytes for one in moved] == [first.nbytes, second.nbytes]
+        # A read and a write together, of views.
+        halves = one[:20], one[20:]
+        begun = unisono.start_transfer([halves[0].read_request(), two.read_request(), halves[1].write_request(-halves[1].read())])
+        read, back, moved = begun.wait()
+        whole = np.concatenate([np.full(one_of, 1.0 + other) for other, one_of in _rows(40, size)])
+        return bool(
+            begun.done()
+            and (back == second).all()
+            and (read == whole[:20][halves[0].local_indices[0]][:, None]).all()
+            and (halves[1].read() == -whole[20:][halves[1].local_indices[0]][:, None]).all()
+        )
+
+
+def _rows(extent, size):
+    chunk = -(-extent // size)
+    return [(rank, min(chunk, extent - rank * chunk)) for rank in range(size)]
+
+
+@pytest.mark.parametrize("method", ["disk-directed", "two-phase", "caching"])
+def test_several_arrays_in_one_call(instance, method):
+    assert all(_run(_several, 3, {"method": method}))
+
+
+def test_more_transfers_than_are_under_way_at_once(instance):
+    with unisono.open_array("many", "w", shape=(100, 30), dtype="i4") as array:
+        rows = np.arange(3000, dtype="i4").reshape(100, 30)
+        moved = unisono.transfer([array[row].write_request(rows[row]) for row in range(100)])
+        assert sum(one.bytes for one in moved) == rows.nbytes
+        assert (np.stack(unisono.transfer([array[row].read_request() for row in range(99, -1, -1)])) == rows[::-1]).all()
+
+
+def test_a_call_for_several_arrays_names_the_one_that_fails(instance):
+    with (
+        unisono.open_array("short", "w", shape=(1000,), dtype="f8", header=False) as short,
+        unisono.open_array("long", "w", shape=(1000,), dtype="f8") as long,
+    ):
+        long.write(np.ones(1000))
+        with unisono.connect().open("short", "a") as file:
+            file.set_size(80)
+        out = np.zeros(1000)
+        with pytest.raises(errors.PastEndError, match='read "short"'):
+            unisono.transfer([long.read_request(out), short.read_request()])
+        assert (out == 1).all(), "the others are transferred"
+        with pytest.raises(errors.UsageError):
+            unisono.transfer([])
+        with unisono.open_array("long", timeout=7.0, group="other") as other, pytest.raises(errors.UsageError, match="connection"):
+            unisono.transfer([short.write_request(out), other.read_request()])
+        with unisono.open_array("long", method="caching", group="other") as other, pytest.raises(errors.UsageError, match="method"):
+            unisono.transfer([short.write_request(out), other.read_request()])

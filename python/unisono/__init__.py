@@ -1,7 +1,7 @@
 """Unisono: a parallel file system whose servers direct collective transfers.
 
 `unisono.fs` has the file system for fsspec, :func:`open_array` opens distributed arrays,
-:func:`open_records` selects records at the servers, :func:`simulate` and :func:`sweep` run the file system on modelled machines, and :func:`connect` returns
+:func:`transfer` moves parts of several arrays in one call, :func:`open_records` selects records at the servers, :func:`simulate` and :func:`sweep` run the file system on modelled machines, and :func:`connect` returns
 a connection, whose files take and fill any object with the buffer protocol.
 
 >>> import unisono
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .arrays import Array, open_array
     from .records import Records, open_records
     from .simulation import simulate, sweep
+    from .transfers import start_transfer, transfer
 
 __all__ = [
     "Array",
@@ -35,7 +36,9 @@ __all__ = [
     "open_array",
     "open_records",
     "simulate",
+    "start_transfer",
     "sweep",
+    "transfer",
 ]
 
 
@@ -49,6 +52,10 @@ def __getattr__(name: str) -> Any:
         from . import records
 
         return getattr(records, name)
+    if name in ("transfer", "start_transfer"):
+        from . import transfers
+
+        return getattr(transfers, name)
     if name in ("simulate", "sweep"):
         from . import simulation
 

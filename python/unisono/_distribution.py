@@ -113,7 +113,7 @@ def grid_of(grid: Sequence[int] | None, words: list[str], processes: int) -> lis
     return found
 
 
-def _chunk(extent: int, word: str, processes: int) -> int:
+def chunk_of(extent: int, word: str, processes: int) -> int:
     """Return how many consecutive indices one process has, before those of the next."""
     if word == "none":
         return max(1, extent)
@@ -124,7 +124,7 @@ def _chunk(extent: int, word: str, processes: int) -> int:
 
 def count_of(extent: int, word: str, processes: int, place: int) -> int:
     """Return the number of indices of the process at a place, along one dimension."""
-    chunk = _chunk(extent, word, processes)
+    chunk = chunk_of(extent, word, processes)
     rounds, rest = divmod(extent, chunk * processes)
     return rounds * chunk + min(max(0, rest - place * chunk), chunk)
 
@@ -132,6 +132,6 @@ def count_of(extent: int, word: str, processes: int, place: int) -> int:
 def indices_of(extent: int, word: str, processes: int, place: int) -> np.ndarray[Any, Any]:
     """Return the global indices of the process at a place, along one dimension."""
     own = np.arange(count_of(extent, word, processes, place))
-    chunk = _chunk(extent, word, processes)
+    chunk = chunk_of(extent, word, processes)
     indices: np.ndarray[Any, Any] = (own // chunk * processes + place) * chunk + own % chunk
     return indices

@@ -175,6 +175,11 @@ class Group:
     ) -> Started:
         """Begin a collective write from memory of this process; `node_group_size` as for a read."""
 
+    def start_files(
+        self, transfers: Sequence[tuple[bool, File, Part, _Buffer]], *, method: str = "disk-directed", sync: bool = False
+    ) -> Started:
+        """Begin transfers of several files as one collective call: (is_write, file, part, memory) each."""
+
 @final
 class Part:
     """Part of a file, as a rule that stays short. Raises UsageError for what no file can have."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
-import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -18,90 +18,13 @@ from ._distribution import check_words, count_of, grid_of, index_from, indices_f
 from ._native import Connection, File, Group, Part, Started
 from ._npy_header import HEADER_BYTES, description_of, make_header, plain_dtype, read_header
 from ._together import OfFile, Processes, open_together
-from .tables import Table
+from ._views import chosen, part_of, strides_of
+from .transfers import CopyWarning, Moved, Plan, Request, Transfer, start
 
-__all__ = ["Array", "CopyWarning", "Moved", "Plan", "Transfer", "open_array"]
-
-class CopyWarning(UserWarning):
-    """An array was copied, because its bytes are not contiguous."""
-
-
-@dataclass(frozen=True)
-class Moved:
-    """Result of a collective call, for this process."""
-
-    bytes: int
-    seconds: float
-    method: str
-
-
-class Plan(Table):
-    """Blocks that a collective call would move. Made by :meth:`Array.plan`.
-
-    A row has ``server``, ``disk`` (of the server), ``step`` (from 0 in the order of the disk), ``block`` (of
-    the file), ``offset`` (of the block, in bytes), ``bytes`` (moved between the disk and the processes),
-    ``ranks`` (of the processes that have them, in the order in which the server asks them) and ``address``
-    (on the disk, of which only the order counts). Disks work at the same time.
-
-    Attributes
-    ----------
-    is_complete : bool
-        False if blocks are left out.
-    """
-
-    def __init__(self, planned: Sequence[tuple[int, int, int, int, list[tuple[int, int]]]], is_complete: bool, block_bytes: int) -> None:
-        rows: list[dict[str, Any]] = []
-        for server, disk, block, address, shares in planned:
-            follows = rows and (rows[-1]["server"], rows[-1]["disk"]) == (server, disk)
-            rows.append(
-                {
-                    "server": server,
-                    "disk": disk,
-                    "step": rows[-1]["step"] + 1 if follows else 0,
-                    "block": block,
-                    "offset": block * block_bytes,
-                    "bytes": sum(count for _, count in shares),
-                    "ranks": [rank for rank, _ in shares],
-                    "address": address,
-                }
-            )
-        super().__init__(rows)
-        self.is_complete = is_complete
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all rows."""
-        return sum(row["bytes"] for row in self.rows)
-
-    def __repr__(self) -> str:
-        disks = len({(row["server"], row["disk"]) for row in self.rows})
-        left = "" if self.is_complete else "; more blocks are left out"
-        head = f"{self.nbytes} bytes in {len(self)} blocks on {disks} disks{left}"
-        return f"{head}\n{self._text(['server', 'disk', 'step', 'block', 'bytes', 'ranks'])}"
-
+__all__ = ["Array", "CopyWarning", "Moved", "Plan", "Request", "Transfer", "open_array"]
 
 def _is_array(values: object) -> TypeGuard[np.ndarray[Any, Any]]:
     return isinstance(values, np.ndarray)
-
-
-class Transfer:
-    """A collective call under way, which makes progress while the program computes.
-
-    The array that is read or written must not be touched before :meth:`wait` has returned.
-    """
-
-    def __init__(self, started: Started, values: Any, result: Callable[[Moved], Any], method: str) -> None:
-        self._started, self._values, self._result = started, values, result
-        self._method, self._begun = method, time.perf_counter()
-
-    def done(self) -> bool:
-        """Return True when the call has ended. Never waits."""
-        return self._started.done()
-
-    def wait(self) -> Any:
-        """Wait for the end of the call; return what :meth:`Array.read` or :meth:`Array.write` would."""
-        moved = self._started.wait()
-        return self._result(Moved(moved, time.perf_counter() - self._begun, self._method))
 
 
 class Array(OfFile):
@@ -119,6 +42,8 @@ class Array(OfFile):
         Of this process, and number of processes.
     local_shape : tuple of int
         Shape of the part of this process.
+    method : str
+        How data is moved, as for :func:`open_array`.
     """
 
     def __init__(self, file: File, group: Group, about: dict[str, Any]) -> None:
@@ -131,8 +56,13 @@ class Array(OfFile):
         self.grid: tuple[int, ...] = tuple(about["grid"])
         self.rank, self.size = group.rank, group.size
         self._offset: int = about["offset"]
-        self._method: str = about["method"]
+        self._strides = strides_of(self.shape, self.dtype.itemsize, self.order)
+        self.method: str = about["method"]
         self._writable: bool = about["mode"] != "r"
+        self._settle()
+
+    def _settle(self) -> None:
+        """Set what follows from the shape, the distribution and the grid."""
         place = np.unravel_index(self.rank, self.grid) if self.grid else ()
         axes = zip(self.shape, self.distribution, self.grid, (int(at) for at in place))
         self._axes = tuple(axes)
@@ -145,11 +75,69 @@ class Array(OfFile):
             return Part.nothing()
         shape, words, grid = list(self.shape) or [1], list(self.distribution) or ["none"], list(self.grid) or [1]
         place = [int(at) for at in np.unravel_index(rank, grid)]
+        strides = list(self._strides) or [self.dtype.itemsize]
         if self.order == "F":
             # The library's arrays have their last dimension together, as C does.
-            shape, words, grid, place = shape[::-1], words[::-1], grid[::-1], place[::-1]
-        rank = int(np.ravel_multi_index(place, grid))
-        return Part.dealt(shape, self.dtype.itemsize, words, grid, rank, self.size, self._offset)
+            shape, words, grid, place, strides = shape[::-1], words[::-1], grid[::-1], place[::-1], strides[::-1]
+        if tuple(strides) == strides_of(shape, self.dtype.itemsize, "C"):
+            rank = int(np.ravel_multi_index(place, grid))
+            return Part.dealt(shape, self.dtype.itemsize, words, grid, rank, self.size, self._offset)
+        return part_of(list(zip(shape, words, grid, place)), strides, self.dtype.itemsize, self._offset)
+
+    # ---- Views --------------------------------------------------------------------------------
+
+    def view(
+        self, index: Any, *, distribution: Sequence[str | None] | None = None, grid: Sequence[int] | None = None
+    ) -> Array:
+        """Return a part of the array as an array, which is distributed for itself. Moves no data; not collective.
+
+        Parameters
+        ----------
+        index : int, slice, Ellipsis, or tuple of these
+            As for NumPy, with positive steps.
+        distribution, grid
+            As for :func:`open_array`. Default: those of the array, without the dimensions that have no
+            slice.
+
+        Returns
+        -------
+        Array
+            Of the same file; closing one closes the other.
+
+        Raises
+        ------
+        unisono.errors.UsageError
+            An index outside the array, a step below 1, another kind of index; or no dimension that is
+            distributed is left, and there are several processes.
+
+        Examples
+        --------
+        >>> with unisono.open_array("unisono://v.npy", "w", shape=(4, 6), dtype="i4") as array:
+        ...     moved = array.write(np.arange(24, dtype="i4").reshape(4, 6))
+        ...     array[1:3, ::2].read()
+        array([[ 6,  8, 10],
+               [12, 14, 16]], dtype=int32)
+        """
+        picked = chosen(self.shape, index)
+        view = copy.copy(self)
+        kept = [axis for axis, (_, count, _) in enumerate(picked) if count is not None]
+        view._offset = self._offset + sum(start * stride for (start, _, _), stride in zip(picked, self._strides))
+        view.shape = tuple(count for _, count, _ in picked if count is not None)
+        view._strides = tuple(picked[axis][2] * self._strides[axis] for axis in kept)
+        words: Sequence[str | None] | None = distribution
+        if words is None:
+            words = [self.distribution[axis] for axis in kept]
+            if grid is None and math.prod(self.grid[axis] for axis in kept) == math.prod(self.grid):
+                grid = [self.grid[axis] for axis in kept]
+        found = words_of(words, len(kept))
+        view.distribution = tuple(found)
+        view.grid = tuple(grid_of(grid, found, self.size))
+        view._settle()
+        return view
+
+    def __getitem__(self, index: Any) -> Array:
+        """Return :meth:`view` of an index."""
+        return self.view(index)
 
     @property
     def local_indices(self) -> tuple[np.ndarray[Any, Any], ...]:
@@ -160,6 +148,11 @@ class Array(OfFile):
     def nbytes(self) -> int:
         """Bytes of the whole array."""
         return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def local_nbytes(self) -> int:
+        """Bytes of the part of this process."""
+        return math.prod(self.local_shape) * self.dtype.itemsize
 
     def __repr__(self) -> str:
         return (
@@ -222,10 +215,30 @@ class Array(OfFile):
         return self._start_write(values, sync, 4)
 
     def _start_write(self, values: np.ndarray[Any, Any] | None, sync: bool, stacklevel: int) -> Transfer:
-        own = self._own(values, stacklevel)
-        memory = own if self.order == "C" else own.T
-        started = self._group.start_write(self._file, self._part, memory, method=self._method, sync=sync)
-        return Transfer(started, own, lambda moved: moved, self._method)
+        request = Request(self, True, self._own(values, stacklevel))
+        return start([request], sync, lambda results: results[0])
+
+    def write_request(self, values: np.ndarray[Any, Any] | None) -> Request:
+        """Return the request of a :meth:`write`, for a call that transfers several arrays (:func:`unisono.transfer`).
+
+        Parameters
+        ----------
+        values
+            As for :meth:`write`.
+
+        Raises
+        ------
+        unisono.errors.UsageError
+            The values do not fit.
+
+        Examples
+        --------
+        >>> with unisono.open_array("unisono://w.npy", "w", shape=(3,), dtype="i4") as array:
+        ...     [moved] = unisono.transfer([array.write_request(np.arange(3, dtype="i4"))])
+        >>> moved.bytes
+        12
+        """
+        return Request(self, True, self._own(values, 3))
 
     def write(self, values: np.ndarray[Any, Any] | None, *, sync: bool = False) -> Moved:
         """Write the part of this process. Collective: one call is one transfer of all processes.
@@ -278,6 +291,28 @@ class Array(OfFile):
         ...     array.start_read().wait()
         array([1, 2, 3])
         """
+        return start([self.read_request(out)], False, lambda results: results[0])
+
+    def read_request(self, out: np.ndarray[Any, Any] | None = None) -> Request:
+        """Return the request of a :meth:`read`, for a call that transfers several arrays (:func:`unisono.transfer`).
+
+        Parameters
+        ----------
+        out
+            As for :meth:`read`.
+
+        Raises
+        ------
+        unisono.errors.UsageError
+            `out` does not fit.
+
+        Examples
+        --------
+        >>> with unisono.open_array("unisono://q.npy", "w", shape=(3,), dtype="i4") as array:
+        ...     moved = array.write(np.arange(3, dtype="i4"))
+        ...     unisono.transfer([array.read_request()])
+        [array([0, 1, 2], dtype=int32)]
+        """
         if out is not None and not _is_array(out):
             raise errors.UsageError(
                 f"cannot read {self._file.name!r}", f"{type(out).__name__} is no NumPy array", "give a numpy.ndarray"
@@ -291,10 +326,16 @@ class Array(OfFile):
                 f"the result has the shape {out.shape} and is {out.dtype}",
                 f"give an array of {self.local_shape} and {self.dtype}, contiguous in {self.order} order",
             )
-        result = out
-        memory = out if self.order == "C" else out.T
-        started = self._group.start_read(self._file, self._part, memory, method=self._method)
-        return Transfer(started, out, lambda _: result, self._method)
+        return Request(self, False, out)
+
+    def begin(self, requests: Sequence[Request], sync: bool) -> Started:
+        """Begin a call of the processes of this array for some requests. For :mod:`unisono.transfers`."""
+        transfers = [request.array.described(request) for request in requests]
+        return self._group.start_files(transfers, method=self.method, sync=sync)
+
+    def described(self, request: Request) -> tuple[bool, File, Part, np.ndarray[Any, Any]]:
+        """Return a request of this array as a group takes it. For :mod:`unisono.transfers`."""
+        return (request.is_write, self._file, self._part, request.values if self.order == "C" else request.values.T)
 
     def read(self, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
         """Read the part of this process. Collective.
@@ -355,10 +396,10 @@ class Array(OfFile):
         >>> plan.nbytes == array.nbytes and plan.is_complete
         True
         """
-        if self._method != "disk-directed":
+        if self.method != "disk-directed":
             raise errors.UsageError(
                 f"cannot plan transfers of {self._file.name!r}",
-                f"by {self._method}, servers serve requests as they come",
+                f"by {self.method}, servers serve requests as they come",
                 'open the array with method="disk-directed"',
             )
         parts = [self._part_of(rank) for rank in range(self.size)]

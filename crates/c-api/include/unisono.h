@@ -484,6 +484,30 @@ int64_t unisono_write_all(unisono_group_t *group, unisono_file_t *file,
                           const unisono_part_t *part, const void *memory, uint64_t memory_bytes,
                           const unisono_collective_options_t *options);
 
+/* A member's part in a transfer of unisono_transfer_all. */
+typedef struct unisono_transfer {
+    uint64_t direction;         /* UNISONO_READ or UNISONO_WRITE */
+    unisono_file_t *file;       /* opened by the connection of the group */
+    const unisono_part_t *part;
+    void *memory;               /* a write does not change it */
+    uint64_t memory_bytes;      /* at least unisono_part_memory_bytes */
+} unisono_transfer_t;
+
+/* Directions of a transfer. */
+enum {
+    UNISONO_READ = 0,
+    UNISONO_WRITE = 1
+};
+
+/* Reads and writes parts of several files in one call. Collective: all members name the same files
+ * in the same order, with the same directions; a file may be named again. All transfers are under
+ * way together. Where two of them meet in a file, and one is a write, it is undefined which comes
+ * first. count: at most 65536. `relaxed` in options has no effect. Returns the number of bytes of
+ * all parts of this member. Errors: as for unisono_read_all; if several transfers fail, the error
+ * is that of the first of them, and the other transfers are carried out. */
+int64_t unisono_transfer_all(unisono_group_t *group, const unisono_transfer_t *transfers,
+                             size_t count, const unisono_collective_options_t *options);
+
 /* ---- Records -------------------------------------------------------------------------------- */
 
 /* Selects records of a file that match a condition. The servers look at all records; only those
@@ -710,6 +734,9 @@ int unisono_start_write_all(unisono_group_t *group, unisono_file_t *file,
                             const unisono_part_t *part, const void *memory,
                             uint64_t memory_bytes, const unisono_collective_options_t *options,
                             unisono_op_t **op);
+int unisono_start_transfer_all(unisono_group_t *group, const unisono_transfer_t *transfers,
+                               size_t count, const unisono_collective_options_t *options,
+                               unisono_op_t **op);
 int unisono_start_close(unisono_file_t *file, unisono_op_t **op);
 
 /* Sets *ended to 1 when the call has ended, to 0 otherwise. Never waits, never frees. */

@@ -1,11 +1,14 @@
 //! Collective transfers.
 
-use crate::arguments::{Bytes, Options, Out, extensible};
+use crate::arguments::{Array, Bytes, Options, Out, extensible};
 use crate::border::{Failure, exported};
 use crate::handles::{FileHandle, GroupHandle, OpHandle, PartHandle, make};
 use crate::operations::Op;
 use crate::parts::copy;
-use client::{CollectiveOptions, Direction, DiskOrder, Operation, Strategy};
+use client::{
+    CollectiveOptions, Direction, DiskOrder, FILE_TRANSFERS_MAX, Operation, RawFileTransfer,
+    Strategy,
+};
 use std::ffi::c_int;
 
 extensible! {
@@ -91,7 +94,71 @@ impl Call<'_> {
     }
 }
 
+/// `unisono_transfer_t`.
+#[repr(C)]
+pub(crate) struct TransferView {
+    direction: u64,
+    file: FileHandle,
+    part: PartHandle,
+    memory: Bytes,
+    memory_bytes: u64,
+}
+
+/// Directions by their number in the header.
+const DIRECTIONS: [Direction; 2] = [Direction::Read, Direction::Write];
+
+impl TransferView {
+    fn read(&self) -> Result<RawFileTransfer, Failure> {
+        let direction = usize::try_from(self.direction).ok();
+        let direction = direction.and_then(|number| DIRECTIONS.get(number)).ok_or_else(|| {
+            Failure::argument("transfers", format!("has the direction {}", self.direction))
+        })?;
+        Ok(RawFileTransfer {
+            direction: *direction,
+            file: self.file.get("transfers")?.clone(),
+            part: copy(&self.part)?.own,
+            memory: self.memory.memory(self.memory_bytes, "transfers")?,
+        })
+    }
+}
+
+/// Begins a transfer of several files.
+fn begin_transfers(
+    group: &GroupHandle,
+    (transfers, count): (&Array<TransferView>, usize),
+    options: &Options<CollectiveView>,
+) -> Result<Operation<u64>, Failure> {
+    let (group, options) = (group.get("group")?, options.read("options")?.resolved()?);
+    let transfers = transfers.values(count, FILE_TRANSFERS_MAX, "transfers")?;
+    let transfers = transfers.iter().map(TransferView::read).collect::<Result<_, _>>()?;
+    Ok(group.start_files(options, transfers))
+}
+
 exported! {
+    /// Reads and writes parts of several files together with all members.
+    fn unisono_transfer_all(
+        group: GroupHandle,
+        transfers: Array<TransferView>,
+        count: usize,
+        options: Options<CollectiveView>,
+    ) -> i64 {
+        Ok(begin_transfers(&group, (&transfers, count), &options)?.wait()?)
+    }
+
+    /// Begins to read and write parts of several files together with all members.
+    fn unisono_start_transfer_all(
+        group: GroupHandle,
+        transfers: Array<TransferView>,
+        count: usize,
+        options: Options<CollectiveView>,
+        op: Out<OpHandle>,
+    ) -> c_int {
+        make(&op, "op", || {
+            let begun = begin_transfers(&group, (&transfers, count), &options)?;
+            Ok(Op::new(begun, |bytes| bytes))
+        })
+    }
+
     /// Reads together with all members.
     fn unisono_read_all(
         group: GroupHandle,

@@ -6,7 +6,8 @@
 use crate::support;
 use client::{
     ClientId, CollectiveOptions, Connection, ConnectionOptions, Dimension, Direction, Distribution,
-    ErrorKind, File, Group, Instance, OwnPart, RawMemory, Strategy, UserError, wait_any,
+    ErrorKind, File, FileTransfer, Group, Instance, OwnPart, RawMemory, Slice, Strategy, UserError,
+    wait_any,
 };
 use rustix::process::Signal;
 use std::time::Duration;
@@ -120,6 +121,61 @@ fn members_with_other_options_are_named_to_all() {
             assert!(read == own, "the group goes on");
         }
         file.close().unwrap();
+    });
+    place.assert_nothing_held();
+}
+
+#[test]
+fn one_call_reads_and_writes_several_files() {
+    // Proves: all transfers of a call are made; one that fails is the error of the call at every
+    // member, and hinders no other.
+    const FILES: usize = 5;
+    let image = bytes(MIB as usize);
+    let place = Place::new();
+    place.start(&["--servers", "3"]);
+    members(&place, USUAL, |group| {
+        let rank = group.rank();
+        let named = |prefix: &str, number| {
+            group.connection().open_or_create(&format!("{prefix}-{number}")).unwrap()
+        };
+        let old: Vec<File> = (0..FILES).map(|number| named("old", number)).collect();
+        let new: Vec<File> = (0..FILES).map(|number| named("new", number)).collect();
+        let part = dealt(Dimension::Cyclic(11), MIB / 8, rank);
+        let own = memory_of(&image, Dimension::Cyclic(11), rank);
+        for strategy in Strategy::NAMED {
+            let options = CollectiveOptions { strategy, ..CollectiveOptions::default() };
+            let write = |file| FileTransfer { file, part: part.clone(), slice: Slice::From(&own) };
+            let written = group.transfer_files(options, old.iter().map(write).collect());
+            assert_eq!(written.unwrap(), (FILES * own.len()) as u64, "{strategy}");
+            let mut read = vec![vec![0xee; own.len()]; FILES];
+            let reads = old.iter().zip(&mut read).map(|(file, into)| FileTransfer {
+                file,
+                part: part.clone(),
+                slice: Slice::To(into),
+            });
+            let both = reads.chain(new.iter().map(write)).collect();
+            group.transfer_files(options, both).unwrap();
+            assert!(read.iter().all(|read| *read == own), "{strategy} by rank {rank}");
+            // The second file ends before the part.
+            group.barrier().unwrap();
+            if rank == 0 {
+                old[1].set_size(MIB / 2).unwrap();
+            }
+            group.barrier().unwrap();
+            let mut read = vec![vec![0xee; own.len()]; FILES];
+            let reads = old.iter().zip(&mut read).map(|(file, into)| FileTransfer {
+                file,
+                part: part.clone(),
+                slice: Slice::To(into),
+            });
+            let refused = group.transfer_files(options, reads.collect()).unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::PastEnd, "{refused}");
+            assert!(refused.error.contains("read \"old-1\" collectively"), "{refused}");
+            let others = read.iter().enumerate().filter(|(number, _)| *number != 1);
+            assert!(others.into_iter().all(|(_, read)| *read == own), "{strategy}");
+        }
+        assert_eq!(group.transfer_files(CollectiveOptions::default(), Vec::new()).unwrap(), 0);
+        old.into_iter().chain(new).for_each(|file| file.close().unwrap());
     });
     place.assert_nothing_held();
 }

@@ -103,27 +103,28 @@ impl Connection {
         let connection = self.connection.clone();
         let mode = mode.to_owned();
         let kept = name.clone();
-        let file = wait_for_transfer(py, (&self.interrupted, &kept), move || {
-            let is_usual = options == NewFileOptions::default();
-            let file = match mode.as_str() {
-                "r" => connection.open_file(&name),
-                "x" => connection.create_by_default(&name, options),
-                "a" | "w" if is_usual => connection.open_or_create(&name),
-                "a" | "w" => match connection.find(&name)? {
-                    Some(_) => connection.open_file(&name),
-                    None => connection.create_by_default(&name, options),
-                },
-                _ => Err(client::UserError::usage(
-                    format!("cannot open {name:?}"),
-                    format!("{mode:?} is no mode"),
-                    "give \"r\", \"a\", \"x\" or \"w\"",
-                )),
-            }?;
-            if mode == "w" {
-                file.set_size(0)?;
-            }
-            Ok(file)
-        })?;
+        let file =
+            wait_for_transfer(py, (&self.interrupted, std::slice::from_ref(&kept)), move || {
+                let is_usual = options == NewFileOptions::default();
+                let file = match mode.as_str() {
+                    "r" => connection.open_file(&name),
+                    "x" => connection.create_by_default(&name, options),
+                    "a" | "w" if is_usual => connection.open_or_create(&name),
+                    "a" | "w" => match connection.find(&name)? {
+                        Some(_) => connection.open_file(&name),
+                        None => connection.create_by_default(&name, options),
+                    },
+                    _ => Err(client::UserError::usage(
+                        format!("cannot open {name:?}"),
+                        format!("{mode:?} is no mode"),
+                        "give \"r\", \"a\", \"x\" or \"w\"",
+                    )),
+                }?;
+                if mode == "w" {
+                    file.set_size(0)?;
+                }
+                Ok(file)
+            })?;
         Ok(File::new(file, Arc::clone(&self.interrupted)))
     }
 
@@ -149,7 +150,7 @@ impl Connection {
         let connection = self.connection.clone();
         let kept = name.clone();
         let removed = move || connection.remove(&name);
-        wait_for_transfer(py, (&self.interrupted, &kept), removed)
+        wait_for_transfer(py, (&self.interrupted, std::slice::from_ref(&kept)), removed)
     }
 
     /// Gives a file or a directory another name. With `replace`, a file may have that name before.
@@ -161,7 +162,7 @@ impl Connection {
         let connection = self.connection.clone();
         let kept = new.clone();
         let renamed = move || connection.rename(&old, &new, replace);
-        wait_for_transfer(py, (&self.interrupted, &kept), renamed)
+        wait_for_transfer(py, (&self.interrupted, std::slice::from_ref(&kept)), renamed)
     }
 
     /// Makes a directory; with `parents` also those above, and nothing if it is there.

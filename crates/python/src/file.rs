@@ -8,6 +8,7 @@ use crate::waiting::{Started, wait, wait_for_transfer};
 use client::{Direction, DiskOrder, Operation, PlannedBlock, RawMemory, UserError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
+use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Block that a server would transfer: server, disk, block, address, shares (rank, bytes).
@@ -38,7 +39,7 @@ impl File {
         call: impl FnOnce() -> Result<T, UserError> + Send + 'static,
     ) -> PyResult<T> {
         self.interrupted.settle(py, &self.name)?;
-        wait_for_transfer(py, (&self.interrupted, &self.name), call)
+        wait_for_transfer(py, (&self.interrupted, slice::from_ref(&self.name)), call)
     }
 
     /// Begins a call that transfers memory, after those that were interrupted. Waits for its end,
@@ -62,7 +63,7 @@ impl File {
             drop(file);
             ended
         };
-        wait_for_transfer(py, (&self.interrupted, &self.name), end)
+        wait_for_transfer(py, (&self.interrupted, slice::from_ref(&self.name)), end)
     }
 
     /// The file, unless it was closed.
@@ -243,12 +244,7 @@ impl File {
         part: &Part,
         memory: Memory,
     ) -> PyResult<Started> {
-        let ready = self.get().map_err(|error| crate::errors::exception(py, &error));
-        let settled = ready.and_then(|file| {
-            self.interrupted.settle(py, &self.name)?;
-            Ok(file)
-        });
-        let file = match settled {
+        let file = match self.settled(py) {
             Ok(file) => file,
             Err(error) => {
                 memory.release(py);
@@ -257,8 +253,20 @@ impl File {
         };
         let part = part.0.clone();
         let begin = |memory| group.start_memory(direction, options, &file, part, memory);
-        let interrupted = (Arc::clone(&self.interrupted), self.name.clone());
+        let interrupted = (Arc::clone(&self.interrupted), vec![self.name.clone()]);
         let transfer = memory.transfer(begin);
-        Ok(Started::new(transfer, file, interrupted))
+        Ok(Started::new(transfer, vec![file], interrupted))
+    }
+
+    /// The file, after the ends of its interrupted transfers.
+    pub(crate) fn settled(&self, py: Python<'_>) -> PyResult<Arc<OpenFile>> {
+        let file = self.get().map_err(|error| crate::errors::exception(py, &error))?;
+        self.interrupted.settle(py, &self.name)?;
+        Ok(file)
+    }
+
+    /// Interrupted transfers of its connection, and its name.
+    pub(crate) fn interrupted_by_name(&self) -> (Arc<Interrupted>, String) {
+        (Arc::clone(&self.interrupted), self.name.clone())
     }
 }

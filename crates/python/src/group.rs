@@ -4,8 +4,12 @@ use crate::file::File;
 use crate::memory::Memory;
 use crate::part::{Part, strategy};
 use crate::waiting::{Started, wait};
-use client::{CollectiveOptions, Direction};
+use client::{CollectiveOptions, Direction, RawFileTransfer};
 use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// Transfer of one of several files: is it a write, the file, the part, and the memory.
+type FileTransfer<'py> = (bool, PyRef<'py, File>, PyRef<'py, Part>, Bound<'py, PyAny>);
 
 /// Processes that make collective calls together.
 #[pyclass(frozen, module = "unisono")]
@@ -84,6 +88,55 @@ impl Group {
         let options = CollectiveOptions { strategy, sync, node_group_size, ..Default::default() };
         let memory = Memory::to_write(data)?;
         file.start(py, &self.0, Direction::Write, options, &part, memory)
+    }
+
+    /// Begins transfers of several files as one collective call. Each is (is_write, file, part,
+    /// object with the buffer protocol).
+    #[pyo3(signature = (transfers, *, method="disk-directed", sync=false))]
+    fn start_files(
+        &self,
+        py: Python<'_>,
+        transfers: Vec<FileTransfer<'_>>,
+        method: &str,
+        sync: bool,
+    ) -> PyResult<Started> {
+        let strategy = strategy(py, method)?;
+        let options = CollectiveOptions { strategy, sync, ..Default::default() };
+        let mut settled = Vec::with_capacity(transfers.len());
+        let mut memories = Vec::with_capacity(transfers.len());
+        for (is_write, file, _, object) in &transfers {
+            let taken = file.settled(py).and_then(|file| {
+                settled.push(file);
+                if *is_write { Memory::to_write(object) } else { Memory::to_fill(object) }
+            });
+            match taken {
+                Ok(memory) => memories.push(memory),
+                Err(error) => {
+                    memories.into_iter().for_each(|memory: Memory| memory.release(py));
+                    return Err(error);
+                }
+            }
+        }
+        let (mut interrupted, mut names) = (Arc::default(), Vec::new());
+        for (_, file, ..) in &transfers {
+            let (of_connection, name) = file.interrupted_by_name();
+            interrupted = of_connection;
+            names.push(name);
+        }
+        let transfer = Memory::transfer_all(memories, |memories| {
+            let described = transfers.iter().zip(&settled).zip(memories);
+            let described = described.map(|(((is_write, _, part, _), file), memory)| {
+                let direction = if *is_write { Direction::Write } else { Direction::Read };
+                RawFileTransfer {
+                    direction,
+                    file: client::File::clone(file),
+                    part: part.0.clone(),
+                    memory,
+                }
+            });
+            self.0.start_files(options, described.collect())
+        });
+        Ok(Started::new(transfer, settled, (interrupted, names)))
     }
 
     fn __repr__(&self) -> String {

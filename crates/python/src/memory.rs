@@ -179,15 +179,26 @@ impl Memory {
         // SAFETY: the memory is held until the operation has ended. That nobody else changes the
         // bytes meanwhile is the promise of the program, as for every such call in Python.
         let operation = begin(unsafe { RawMemory::new(self.first(), self.bytes()) });
-        Transfer { operation, memory: self }
+        Transfer { operation, memories: vec![self] }
+    }
+
+    /// Begins an operation that transfers several memories.
+    pub(crate) fn transfer_all<T>(
+        memories: Vec<Self>,
+        begin: impl FnOnce(Vec<RawMemory>) -> Operation<T>,
+    ) -> Transfer<T> {
+        // SAFETY: as for one memory.
+        let raw = |one: &Self| unsafe { RawMemory::new(one.first(), one.bytes()) };
+        let operation = begin(memories.iter().map(raw).collect());
+        Transfer { operation, memories }
     }
 }
 
-/// An operation under way, with the memory that it transfers. When dropped, waits for its end.
+/// An operation under way, with the memories that it transfers. When dropped, waits for its end.
 pub(crate) struct Transfer<T> {
-    // Dropped before the memory.
+    // Dropped before the memories.
     operation: Operation<T>,
-    memory: Memory,
+    memories: Vec<Memory>,
 }
 
 impl<T> Transfer<T> {
@@ -198,9 +209,9 @@ impl<T> Transfer<T> {
 
     /// Waits for its end.
     pub(crate) fn wait(self) -> Result<T, UserError> {
-        let Self { operation, memory } = self;
+        let Self { operation, memories } = self;
         let outcome = operation.wait();
-        drop(memory);
+        drop(memories);
         outcome
     }
 }

@@ -39,11 +39,11 @@ pub(crate) fn wait<T: Send + 'static>(
     outcome.map_err(|error| exception(py, &error))
 }
 
-/// Makes a call that transfers data of a file, as [`wait`] does. When it is interrupted, later
-/// calls for the file wait for its end.
+/// Makes a call that transfers data of files, as [`wait`] does. When it is interrupted, later calls
+/// for these files wait for its end.
 pub(crate) fn wait_for_transfer<T: Send + 'static>(
     py: Python<'_>,
-    (interrupted, file): (&Interrupted, &str),
+    (interrupted, files): (&Interrupted, &[String]),
     call: impl FnOnce() -> Result<T, UserError> + Send + 'static,
 ) -> PyResult<T> {
     let has_ended = Arc::new(AtomicBool::new(false));
@@ -54,7 +54,7 @@ pub(crate) fn wait_for_transfer<T: Send + 'static>(
         outcome
     });
     if !has_ended.load(Ordering::Acquire) {
-        interrupted.add(file, has_ended);
+        files.iter().for_each(|file| interrupted.add(file, Arc::clone(&has_ended)));
     }
     outcome
 }
@@ -129,8 +129,8 @@ pub(crate) struct Started {
     outcome: Arc<OnceLock<Result<u64, UserError>>>,
     /// Process that began it: a forked child has not its threads.
     process: u32,
-    /// Interrupted transfers of the connection, and the name of the file.
-    interrupted: (Arc<Interrupted>, String),
+    /// Interrupted transfers of the connection, and the names of the files.
+    interrupted: (Arc<Interrupted>, Vec<String>),
 }
 
 /// Outcome of a call that nobody else sets, at the latest when this is dropped: after a panic.
@@ -145,17 +145,17 @@ impl Drop for SetOutcome {
 
 struct Call {
     transfer: Transfer<u64>,
-    /// The file stays open until the end.
-    file: Arc<OpenFile>,
+    /// The files stay open until the end.
+    files: Vec<Arc<OpenFile>>,
 }
 
 impl Started {
     pub(crate) fn new(
         transfer: Transfer<u64>,
-        file: Arc<OpenFile>,
-        interrupted: (Arc<Interrupted>, String),
+        files: Vec<Arc<OpenFile>>,
+        interrupted: (Arc<Interrupted>, Vec<String>),
     ) -> Self {
-        let call = Mutex::new(Some(Call { transfer, file }));
+        let call = Mutex::new(Some(Call { transfer, files }));
         Self { call, outcome: Arc::default(), process: std::process::id(), interrupted }
     }
 
@@ -189,12 +189,12 @@ impl Started {
     /// Waits for the end of the call; returns the number of bytes moved.
     fn wait(&self, py: Python<'_>) -> PyResult<u64> {
         let call = self.call().take();
-        if let Some(Call { transfer, file }) = call {
-            let (interrupted, name) = &self.interrupted;
+        if let Some(Call { transfer, files }) = call {
+            let (interrupted, names) = &self.interrupted;
             let outcome = SetOutcome(Arc::clone(&self.outcome));
-            wait_for_transfer(py, (interrupted, name), move || {
+            wait_for_transfer(py, (interrupted, names), move || {
                 let waited = transfer.wait();
-                drop(file);
+                drop(files);
                 // Only this call sets it.
                 let _ = outcome.0.set(waited);
                 Ok(())

@@ -1,5 +1,6 @@
 /* Proves: four processes write an array in one distribution and read it in another, by every
- * strategy, blocking and begun, in groups formed by name and by an all-gather of their own. */
+ * strategy, blocking and begun, in groups formed by name and by an all-gather of their own; one
+ * call moves several arrays. */
 #include "check.h"
 
 #include <stdatomic.h>
@@ -58,6 +59,39 @@ static void check_read(uint32_t rank, unsigned seed, const unsigned char *memory
     CHECK(at == bytes);
 }
 
+/* One call reads an array and writes two others, of which one has a file of its own. */
+static void several_files(unisono_t *u, unisono_group_t *group, unisono_file_t *f, uint32_t rank,
+                          const unisono_part_t *out, const unisono_part_t *in,
+                          unsigned char *memory, uint64_t bytes)
+{
+    unisono_file_t *other = NULL;
+    unisono_part_t *behind = NULL;
+    unisono_op_t *op = NULL;
+    unsigned char *first = written(rank, 20), *second = written(rank, 21);
+    OK(unisono_open(u, "other array", UNISONO_CREATE, NULL, &other));
+    OK(unisono_part_distribution(WRITTEN, 2, RECORD, MEMBERS, rank, 5 * BYTES, &behind));
+    const unisono_transfer_t transfers[3] = {
+        {UNISONO_READ, f, in, memory, bytes},
+        {UNISONO_WRITE, other, out, first, BYTES / MEMBERS},
+        {UNISONO_WRITE, f, behind, second, BYTES / MEMBERS}};
+    memset(memory, 0, bytes);
+    CHECK(unisono_transfer_all(group, transfers, 3, NULL) == (int64_t)bytes + 2 * BYTES / MEMBERS);
+    check_read(rank, 10, memory, bytes);
+    OK(unisono_barrier(group));
+    const unisono_transfer_t read = {UNISONO_READ, other, in, memory, bytes};
+    OK(unisono_start_transfer_all(group, &read, 1, NULL, &op));
+    CHECK(unisono_op_wait(op) == (int64_t)bytes);
+    check_read(rank, 20, memory, bytes);
+    /* No files at all, and a direction that is none. */
+    CHECK(unisono_transfer_all(group, NULL, 0, NULL) == 0);
+    const unisono_transfer_t wrong = {7, other, in, memory, bytes};
+    FAILS(unisono_transfer_all(group, &wrong, 1, NULL), EINVAL, UNISONO_ERR_USAGE);
+    unisono_part_free(behind);
+    OK(unisono_close(other));
+    free(first);
+    free(second);
+}
+
 static int member(struct meeting *meeting, uint32_t rank)
 {
     unisono_t *u = connected();
@@ -113,6 +147,7 @@ static int member(struct meeting *meeting, uint32_t rank)
         check_read(rank, 10 + i, memory, bytes);
         unisono_part_free(part);
     }
+    several_files(u, named, f, rank, out, in, memory, bytes);
     free(memory);
     unisono_part_free(in);
     unisono_part_free(out);

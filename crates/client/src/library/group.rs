@@ -1,26 +1,24 @@
 //! Groups: processes that make collective calls together.
 
-use super::cached_record::CachedRecord;
 use super::calls_alone::{CallsAlone, Manner};
-use super::connection::{Connection, Shared};
+use super::collective_options::CollectiveOptions;
+use super::connection::Connection;
 use super::file::File;
+use super::member::{FileCall, Member};
 use super::on_thread::OnThread;
 use super::operation::Operation;
 use super::peers::Peers;
-use super::plain::move_alone;
 use super::range_lock::RangeLock;
 use super::user_memory::RawMemory;
+use filesystem::Fault;
 use filesystem::collective::Strategy;
-use filesystem::{Fault, PeerCall, PeerTurn};
 use interface::{ErrorKind, UserError};
-use policy::{Direction, DiskOrder, LockKind, OwnPart};
+use policy::{Direction, LockKind, OwnPart};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use units::{ByteRange, ClientId, FileId};
-use wire::{CollectiveCall, FileRecord};
-use world_real::RealWorld;
 
 /// Length of a group's number in bytes, as members exchange it.
 const NUMBER_BYTES: usize = 8;
@@ -37,53 +35,6 @@ struct Inner {
     rank: u32,
     size: u32,
     alone: Arc<CallsAlone>,
-}
-
-/// State of a member on the I/O thread.
-pub(super) struct Member {
-    membership: filesystem::Group<RealWorld>,
-    peers: Peers,
-}
-
-impl Member {
-    pub(super) fn membership(&self) -> &filesystem::Group<RealWorld> {
-        &self.membership
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        self.membership.leave();
-    }
-}
-
-/// Options of a collective call. All members must pass equal ones.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CollectiveOptions {
-    /// Strategy of the transfer.
-    pub strategy: Strategy,
-    /// Order in which servers use their disks.
-    pub order: DiskOrder,
-    /// Requests that a member has under way at one disk (caching and two-phase).
-    pub outstanding_per_disk: u32,
-    /// Members that make requests at the same time (node grouping). 0: one for each disk of the
-    /// file, and at least two groups.
-    pub node_group_size: u32,
-    /// True when written data must be on stable storage at the end.
-    pub sync: bool,
-    /// True when small calls need not wait for other members, and this member makes no other call
-    /// of the group before this one has ended. After some calls in a row that are so at all
-    /// members, each makes the next ones by itself, and gets only errors of its own.
-    pub relaxed: bool,
-}
-
-impl Default for CollectiveOptions {
-    /// Directed by the servers, blocks in the order in which they lie.
-    fn default() -> Self {
-        let (strategy, order) = (Strategy::DiskDirected, DiskOrder::Sorted);
-        let (outstanding_per_disk, node_group_size) = (1, 0);
-        Self { strategy, order, outstanding_per_disk, node_group_size, sync: false, relaxed: false }
-    }
 }
 
 impl Group {
@@ -166,7 +117,7 @@ impl Group {
                 let (client, place) = (shared.client.clone(), (ClientId(rank), size));
                 let membership =
                     filesystem::Group::register(client, number, place, timeout).await?;
-                let member = Member { membership, peers: Peers::new(instance, host, number) };
+                let member = Member::new(membership, Peers::new(instance, host, number));
                 Ok(Arc::new(OnThread::new(&thread, Rc::new(member))))
             },
         )?;
@@ -215,8 +166,8 @@ impl Group {
         self.0.connection.run(what, move |_| {
             let member = Rc::clone(member.get());
             // The order of calls is that of the jobs.
-            let name = member.membership.begin_all_gather();
-            async move { member.membership.all_gather_as(&name, own).await }
+            let name = member.membership().begin_all_gather();
+            async move { member.membership().all_gather_as(&name, own).await }
         })
     }
 
@@ -227,7 +178,7 @@ impl Group {
     /// [`ErrorKind::Usage`] when the sum does not fit 64 bits; the counter stays as it is.
     pub fn counter_fetch_add(&self, add: u64) -> Result<u64, UserError> {
         self.on_counter("add to", async move |member| {
-            member.membership.counter_fetch_add(add).await
+            member.membership().counter_fetch_add(add).await
         })
     }
 
@@ -236,7 +187,7 @@ impl Group {
     /// # Errors
     /// [`ErrorKind::ServerLeft`] when the server that keeps the counter has gone.
     pub fn counter_set(&self, value: u64) -> Result<(), UserError> {
-        self.on_counter("set", async move |member| member.membership.counter_set(value).await)
+        self.on_counter("set", async move |member| member.membership().counter_set(value).await)
     }
 
     /// Returns the counter of the group. A call of this member alone.
@@ -244,7 +195,7 @@ impl Group {
     /// # Errors
     /// As for [`Group::counter_set`].
     pub fn counter_get(&self) -> Result<u64, UserError> {
-        self.on_counter("read", async |member| member.membership.counter_get().await)
+        self.on_counter("read", async |member| member.membership().counter_get().await)
     }
 
     /// Carries out an operation on the counter, on the I/O thread.
@@ -287,7 +238,7 @@ impl Group {
         let lock = connection.run(what, move |_| {
             let member = Rc::clone(member.get());
             async move {
-                let lock = member.membership.lock_range(range, kind).await?;
+                let lock = member.membership().lock_range(range, kind).await?;
                 Ok(Arc::new(OnThread::new(&thread, RefCell::new(Some(lock)))))
             }
         })?;
@@ -367,12 +318,16 @@ impl Group {
         part: OwnPart,
         bytes: Vec<u8>,
     ) -> Operation<Vec<u8>> {
+        if let Err(refused) = self.check_connection(file) {
+            return Operation::ended(Err(refused));
+        }
         RawMemory::of_vector(bytes, |memory, bytes| {
             let manner = self.manner_of(options, file);
             if manner == Manner::Alone {
                 return self.0.alone.make(direction, file, part, memory, move |_| bytes);
             }
-            self.begin(direction, (options, manner), file, part, memory, false, move |_| bytes)
+            let call = FileCall { direction, options, known: file.known().clone(), part, memory };
+            self.begin(call, manner, false, move |_| bytes)
         })
     }
 
@@ -386,11 +341,27 @@ impl Group {
         part: OwnPart,
         memory: RawMemory,
     ) -> Operation<u64> {
+        if let Err(refused) = self.check_connection(file) {
+            return Operation::ended(Err(refused));
+        }
         let manner = self.manner_of(options, file);
         if manner == Manner::Alone {
             return self.0.alone.make(direction, file, part, memory, |bytes| bytes);
         }
-        self.begin(direction, (options, manner), file, part, memory, true, |bytes| bytes)
+        let call = FileCall { direction, options, known: file.known().clone(), part, memory };
+        self.begin(call, manner, true, |bytes| bytes)
+    }
+
+    /// Refuses a file of another connection: servers know the members of a group by connections.
+    pub(super) fn check_connection(&self, file: &File) -> Result<(), UserError> {
+        if Arc::ptr_eq(&self.0.connection.0, &file.connection().0) {
+            return Ok(());
+        }
+        Err(UserError::usage(
+            format!("cannot transfer {:?} collectively", file.name()),
+            "another connection than that of the group has opened it",
+            "open it with the connection of the group",
+        ))
     }
 
     /// Begins a call, and tells how it is made.
@@ -405,68 +376,38 @@ impl Group {
         self.0.alone.begin(file.record().file, gathers, may_be_alone)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the one place that all forms lead to")]
     fn begin<T: Send + 'static>(
         &self,
-        direction: Direction,
-        (options, manner): (CollectiveOptions, Manner),
-        file: &File,
-        part: OwnPart,
-        memory: RawMemory,
+        call: FileCall,
+        manner: Manner,
         uses_memory: bool,
         result: impl FnOnce(u64) -> T + Send + 'static,
     ) -> Operation<T> {
-        let (member, known, name) = (self.member(), file.known().clone(), file.name());
+        let (member, alone) = (self.member(), Arc::clone(&self.0.alone));
         let (rank, size) = (self.0.rank, self.0.size);
-        let alone = Arc::clone(&self.0.alone);
-        let number_of_file = file.record().file;
+        let file = call.known.get().file;
         let mut ending = (manner == Manner::InOrder).then(|| Ending {
             alone: Arc::clone(&alone),
-            file: number_of_file,
+            file,
             calls: 0,
         });
-        let verb = if direction == Direction::Read { "read" } else { "write" };
+        let (verb, name) = (call.verb(), call.known.get().name.clone());
         let what = move || format!("rank {rank} of {size} cannot {verb} {name:?} collectively");
         let begun = self.0.connection.begin(what, uses_memory, move |shared| {
             let member = Rc::clone(member.get());
-            // The order of calls is that of the jobs.
-            let number = member.membership.begin_call();
-            let is_directed = options.strategy == Strategy::DiskDirected;
             let may_go_alone = ending.is_some() && alone.were_small();
-            let place = (number, (!is_directed).then(|| member.peers.take_turn()));
+            // The order of calls is that of the jobs.
+            let place = member.begin_call(call.options.strategy);
             async move {
-                let moved = {
-                    let memory = memory.lend();
-                    let end = part.file_extent().map_or(0, |extent| extent.end);
-                    let bytes = part.bytes();
-                    let reached = match direction {
-                        Direction::Read => known.holding(&shared.client, end).await,
-                        Direction::Write => known.grown(&shared.client, end).await,
-                    };
-                    let (record, part) = match reached {
-                        Ok(record) => (record, Ok(part)),
-                        Err(fault) => (known.get(), Err(fault)),
-                    };
-                    let how = (direction, options, may_go_alone);
-                    let files = (&known, &*record);
-                    let moved =
-                        member.transfer_or_move_alone(&shared, place, files, how, part, &memory);
-                    let moved = moved.await;
-                    if let Err(Fault::PastEnd { .. }) = &moved {
-                        // Another program has truncated the file. The next call knows its size.
-                        let _ = known.caught_up(&shared.client).await;
-                    }
-                    let calls = moved?;
-                    if let Some(ending) = &mut ending {
-                        ending.calls = calls;
-                    }
-                    bytes
-                };
-                Ok(result(moved))
+                let moved = member.make(&shared, place, call, may_go_alone).await?;
+                if let Some(ending) = &mut ending {
+                    ending.calls = moved.calls_alone;
+                }
+                Ok(result(moved.bytes))
             }
         });
         if manner == Manner::InOrder && begun.was_refused() {
-            self.0.alone.has_ended(number_of_file, 0);
+            self.0.alone.has_ended(file, 0);
         }
         begun
     }
@@ -487,69 +428,6 @@ struct Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         self.alone.has_ended(self.file, self.calls);
-    }
-}
-
-impl Member {
-    /// As [`Member::transfer`], also where a server of the file was lost since the group was
-    /// formed: then each member moves its part alone, when the server is there again.
-    async fn transfer_or_move_alone(
-        &self,
-        shared: &Shared,
-        place: (u64, Option<PeerTurn>),
-        (known, file): (&CachedRecord, &FileRecord),
-        how: (Direction, CollectiveOptions, bool),
-        part: Result<OwnPart, Fault>,
-        memory: &world_real::RealMemory,
-    ) -> Result<u32, Fault> {
-        let (direction, CollectiveOptions { sync, .. }, _) = how;
-        let part = known.check(&shared.client).and(part);
-        let waits = shared.client.awaits_lost_servers();
-        if !waits || !self.membership.has_lost_server_of(file) {
-            let losses = shared.client.losses(file.servers());
-            let moved = self.transfer(place, file, how, part.clone(), memory).await;
-            if !waits || !self.membership.has_lost_server_of(file) {
-                if direction == Direction::Write && !sync {
-                    known.unsynced().add(|| losses);
-                }
-                return moved;
-            }
-            match moved {
-                // A server of this host may still use the memory.
-                Err(fault @ Fault::ServerStalled { .. }) => return Err(fault),
-                // Of earlier calls.
-                Err(fault @ Fault::WritesLost { .. }) => return Err(fault),
-                Ok(calls) if direction == Direction::Read => return Ok(calls),
-                // What was written is written once more.
-                Ok(_) | Err(_) => {}
-            }
-        }
-        move_alone(shared, known, (direction, part?, sync), memory).await.map(|()| 0)
-    }
-
-    /// Returns the number of the next calls that all members make alone.
-    async fn transfer(
-        &self,
-        (number, turn): (u64, Option<PeerTurn>),
-        file: &FileRecord,
-        (direction, options, may_go_alone): (Direction, CollectiveOptions, bool),
-        part: Result<OwnPart, Fault>,
-        memory: &world_real::RealMemory,
-    ) -> Result<u32, Fault> {
-        let CollectiveOptions {
-            strategy, order, outstanding_per_disk, node_group_size, sync, ..
-        } = options;
-        let Some(turn) = turn else {
-            let call = CollectiveCall { direction, file: file.file, order, sync };
-            let how = (number, may_go_alone);
-            let moved = self.membership.transfer_in_order(how, file, call, part, memory).await?;
-            return Ok(moved.calls_alone);
-        };
-        let call =
-            PeerCall { strategy, direction, order, outstanding_per_disk, node_group_size, sync };
-        let place = (number, turn);
-        self.peers.transfer(&self.membership, place, file, call, part, memory).await?;
-        Ok(0)
     }
 }
 

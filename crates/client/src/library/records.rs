@@ -7,7 +7,8 @@
 
 use super::connection::Shared;
 use super::file::File;
-use super::group::{Group, Member};
+use super::group::Group;
+use super::member::Member;
 use super::on_thread::OnThread;
 use super::operation::Operation;
 use super::user_memory::RawMemory;

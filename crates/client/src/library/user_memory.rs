@@ -3,6 +3,7 @@
 
 use super::operation::Operation;
 use interface::UserError;
+use policy::Direction;
 use std::future::Future;
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Deref;
@@ -121,6 +122,31 @@ impl RawMemory {
         // SAFETY: the promise of `new` holds until the operation has ended, and it ends after the
         // value was dropped, which revokes the memory.
         UserMemory(unsafe { RealMemory::foreign(self.base, self.bytes) })
+    }
+}
+
+/// Memory of the caller for one of several transfers.
+pub enum Slice<'a> {
+    /// Memory that a file is read to.
+    To(&'a mut [u8]),
+    /// Memory that a file is written from.
+    From(&'a [u8]),
+}
+
+impl Slice<'_> {
+    /// Begins an operation with several slices, and waits for its end.
+    pub(super) fn transfer_all<T>(
+        slices: Vec<Self>,
+        begin: impl FnOnce(Vec<(Direction, RawMemory)>) -> Operation<T>,
+    ) -> Result<T, UserError> {
+        // SAFETY: the slices are borrowed until the operation has ended, which is waited for here.
+        // A write only reads the memory.
+        let memory = |base: *mut u8, bytes| unsafe { RawMemory::new(base, bytes) };
+        let lent = slices.into_iter().map(|slice| match slice {
+            Slice::To(into) => (Direction::Read, memory(into.as_mut_ptr(), into.len())),
+            Slice::From(from) => (Direction::Write, memory(from.as_ptr().cast_mut(), from.len())),
+        });
+        begin(lent.collect()).wait()
     }
 }
 

@@ -6,7 +6,7 @@ use super::table::{
     STRIPING_FACTOR, STRIPING_UNIT, SYNC,
 };
 use super::value::{Value, check_unit};
-use crate::library::group::CollectiveOptions;
+use crate::library::collective_options::CollectiveOptions;
 use filesystem::collective::Strategy;
 use interface::UserError;
 use policy::{DiskOrder, Protection};
