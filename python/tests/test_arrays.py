@@ -4,12 +4,15 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import unisono
 from unisono import errors
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 WHOLE = np.arange(13 * 17, dtype="i4").reshape(13, 17)
 
@@ -236,14 +239,29 @@ assert comm.allreduce(ended) == 2 * comm.size
 """
 
 
-def test_ranks_of_mpi_share_an_array(instance, tmp_path):
-    command = ["mpiexec.openmpi", "--oversubscribe", "-n", "3", sys.executable, "-c", PROGRAM]
+def _by_mpi(words, tmp_path):
+    """Run a program of Python by three ranks; return what it printed."""
+    command = ["mpiexec.openmpi", "--oversubscribe", "-n", "3", sys.executable, *words]
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     # Open MPI's programs at the same time must not share a directory.
-    own = {"MPI4PY_MPIABI": "openmpi", "UNISONO_TIMEOUT": "20", "TMPDIR": str(tmp_path)}
+    own = {"MPI4PY_MPIABI": "openmpi", "UNISONO_TIMEOUT": "20", "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
     environment = {**os.environ, **as_root, **own}
     told = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
     assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
+def test_ranks_of_mpi_share_an_array(instance, tmp_path):
+    _by_mpi(["-c", PROGRAM], tmp_path)
+
+
+def test_a_matrix_is_factored_out_of_core(instance, tmp_path):
+    """Its residual is that of rounding, and its solution that of SciPy, in both orders and by other methods."""
+    program = EXAMPLES / "lu.py"
+    assert _by_mpi([program], tmp_path) == (EXAMPLES / "lu.txt").read_text()
+    # Slabs that do not divide the matrix, and fewer columns of the last one than processes.
+    for words in [("101", "25", "two-phase", "C"), ("130", "64", "disk-directed", "C"), ("75", "100", "caching", "F")]:
+        assert _by_mpi([program, *words], tmp_path).count("True") == 2, words
 
 
 def _random_view(random, shape):
@@ -310,6 +328,27 @@ def _double_view(arguments):
     with unisono.open_array("whole", "r+", rank=rank, size=size, distribution=("block", None, None)) as array:
         view = array[1:10:2, 3]
         return view.write(2 * view.read()).bytes == view.local_nbytes
+
+
+def test_each_process_may_have_the_whole(instance):
+    whole = np.arange(60, dtype="i4").reshape(6, 10)
+    with unisono.open_array("whole", "w", shape=(6, 10), dtype="i4") as array:
+        array.write(whole)
+    assert all(_run(_read_whole, 3, {}))
+    with pytest.raises(errors.UsageError, match="no sequence of words"):
+        unisono.open_array("whole", distribution="block")
+
+
+def _read_whole(arguments):
+    rank, size, _ = arguments
+    whole = np.arange(60, dtype="i4").reshape(6, 10)
+    with unisono.open_array("whole", "r+", rank=rank, size=size, distribution="whole") as array:
+        rows = array.view(slice(1, 5), distribution=("cyclic", None))
+        parts = (array.read() == whole).all(), (array[2:, 3].read() == whole[2:, 3]).all(), len(array.plan(write=False)) > 0
+        own = (rows.read() == whole[1:5][rows.local_indices[0]]).all()
+        with pytest.raises(errors.UsageError, match="each process has the whole"):
+            array.write(whole)
+        return bool(all(parts) and own)
 
 
 def test_views_of_nothing_and_views_that_are_refused(instance):

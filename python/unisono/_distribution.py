@@ -52,15 +52,19 @@ def _factor(processes: int, dimensions: int) -> list[int]:
     return sorted(factors, reverse=True)
 
 
+# Distribution with which each process has the whole array.
+WHOLE = "whole"
+
+
 def check_words(distribution: Any) -> None:
-    """Refuse what is no sequence of words."""
-    if distribution is None:
+    """Refuse what is no sequence of words, and no distribution of its own."""
+    if distribution is None or (isinstance(distribution, str) and distribution == WHOLE):
         return
     if isinstance(distribution, str) or not isinstance(distribution, Sequence):
         raise errors.UsageError(
             "cannot distribute an array",
             f"{distribution!r} is no sequence of words",
-            'give a word for each dimension, such as ("block", None)',
+            'give a word for each dimension, such as ("block", None), or "whole"',
         )
     words: list[Any] = list(distribution)  # pyright: ignore[reportUnknownArgumentType]
     for word in words:
@@ -68,7 +72,17 @@ def check_words(distribution: Any) -> None:
             Part.dealt([1], 1, [str(word).strip().lower()], [1], 0, 1, 0)
 
 
-def words_of(distribution: Sequence[str | None] | None, dimensions: int) -> list[str]:
+def deal(
+    distribution: Sequence[str | None] | str | None, grid: Sequence[int] | None, dimensions: int, processes: int
+) -> tuple[list[str], list[int]]:
+    """Return a word for each dimension, and the grid: one of a single process if each has the whole."""
+    if isinstance(distribution, str) and distribution == WHOLE:
+        return ["none"] * dimensions, [1] * dimensions
+    words = words_of(distribution, dimensions)
+    return words, grid_of(grid, words, processes)
+
+
+def words_of(distribution: Sequence[str | None] | str | None, dimensions: int) -> list[str]:
     """Return the distribution of each dimension as the words of High Performance Fortran."""
     check_words(distribution)
     if distribution is None:

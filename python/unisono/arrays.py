@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from . import errors
-from ._distribution import check_words, count_of, grid_of, index_from, indices_from, indices_of, words_of
+from ._distribution import WHOLE, check_words, count_of, deal, index_from, indices_from, indices_of
 from ._native import Connection, File, Group, Part, Started
 from ._npy_header import HEADER_BYTES, description_of, make_header, plain_dtype, read_header
 from ._together import OfFile, Processes, open_together
@@ -63,18 +63,22 @@ class Array(OfFile):
 
     def _settle(self) -> None:
         """Set what follows from the shape, the distribution and the grid."""
-        place = np.unravel_index(self.rank, self.grid) if self.grid else ()
+        place = np.unravel_index(self._place(self.rank), self.grid) if self.grid else ()
         axes = zip(self.shape, self.distribution, self.grid, (int(at) for at in place))
         self._axes = tuple(axes)
         self.local_shape: tuple[int, ...] = tuple(count_of(*axis) for axis in self._axes)
         self._part = self._part_of(self.rank)
+
+    def _place(self, rank: int) -> int:
+        """The place of a process in the grid: all have the first one if each has the whole."""
+        return rank if math.prod(self.grid) == self.size else 0
 
     def _part_of(self, rank: int) -> Part:
         """The part of a process."""
         if 0 in self.shape:
             return Part.nothing()
         shape, words, grid = list(self.shape) or [1], list(self.distribution) or ["none"], list(self.grid) or [1]
-        place = [int(at) for at in np.unravel_index(rank, grid)]
+        place = [int(at) for at in np.unravel_index(self._place(rank), grid)]
         strides = list(self._strides) or [self.dtype.itemsize]
         if self.order == "F":
             # The library's arrays have their last dimension together, as C does.
@@ -87,7 +91,7 @@ class Array(OfFile):
     # ---- Views --------------------------------------------------------------------------------
 
     def view(
-        self, index: Any, *, distribution: Sequence[str | None] | None = None, grid: Sequence[int] | None = None
+        self, index: Any, *, distribution: Sequence[str | None] | str | None = None, grid: Sequence[int] | None = None
     ) -> Array:
         """Return a part of the array as an array, which is distributed for itself. Moves no data; not collective.
 
@@ -124,14 +128,15 @@ class Array(OfFile):
         view._offset = self._offset + sum(start * stride for (start, _, _), stride in zip(picked, self._strides))
         view.shape = tuple(count for _, count, _ in picked if count is not None)
         view._strides = tuple(picked[axis][2] * self._strides[axis] for axis in kept)
-        words: Sequence[str | None] | None = distribution
-        if words is None:
+        words: Sequence[str | None] | str | None = distribution
+        if words is None and math.prod(self.grid) != self.size:
+            words = WHOLE
+        elif words is None:
             words = [self.distribution[axis] for axis in kept]
-            if grid is None and math.prod(self.grid[axis] for axis in kept) == math.prod(self.grid):
+            if grid is None and math.prod(self.grid[axis] for axis in kept) == self.size:
                 grid = [self.grid[axis] for axis in kept]
-        found = words_of(words, len(kept))
-        view.distribution = tuple(found)
-        view.grid = tuple(grid_of(grid, found, self.size))
+        found, counts = deal(words, grid, len(kept), self.size)
+        view.distribution, view.grid = tuple(found), tuple(counts)
         view._settle()
         return view
 
@@ -167,6 +172,8 @@ class Array(OfFile):
         what = f"cannot write {self._file.name!r}"
         if not self._writable:
             raise errors.UsageError(what, "it was opened to be read", 'open it with "r+" or "w"')
+        if math.prod(self.grid) != self.size:
+            raise errors.UsageError(what, "each process has the whole of it", "write a view with another distribution")
         if values is None:
             if math.prod(self.local_shape):
                 raise errors.UsageError(
@@ -421,7 +428,7 @@ class _Wanted:
     mode: str
     shape: tuple[int, ...] | None
     descr: Any
-    distribution: tuple[str | None, ...] | None
+    distribution: tuple[str | None, ...] | str | None
     grid: tuple[int, ...] | None
     order: str
     has_header: bool
@@ -451,8 +458,7 @@ class _Wanted:
         if not is_described and (self.mode == "w" or not self.has_header):
             raise errors.UsageError(what, "shape or dtype is missing", "give both, for a new file or one without a header")
         if self.shape is not None and dtype is not None:
-            words = words_of(self.distribution, len(self.shape))
-            grid = grid_of(self.grid, words, processes)
+            words, grid = deal(self.distribution, self.grid, len(self.shape), processes)
             make_header(self.shape, dtype, self.order)
             if 0 not in self.shape:
                 Part.dealt(list(self.shape) or [1], dtype.itemsize, words or ["none"], grid or [1], 0, processes, HEADER_BYTES)
@@ -494,7 +500,7 @@ def open_array(
     *,
     shape: Sequence[int] | None = None,
     dtype: Any = None,
-    distribution: Sequence[str | None] | None = None,
+    distribution: Sequence[str | None] | str | None = None,
     grid: Sequence[int] | None = None,
     comm: Any = None,
     rank: int | None = None,
@@ -518,9 +524,9 @@ def open_array(
         Read; read and write; make, or make anew.
     shape, dtype
         Of the whole array. Needed to make one, and for a file without a header.
-    distribution : sequence of str or None
+    distribution : sequence of str or None, or "whole"
         Word for each dimension: ``"block"``, ``"cyclic"``, ``"cyclic(k)"``, or None for one that is not
-        distributed. Default: blocks of the first dimension. A file may be read in another distribution,
+        distributed; or ``"whole"``, to read: each process has all of it. Default: blocks of the first dimension. A file may be read in another distribution,
         by another number of processes, than it was written.
     grid : sequence of int, optional
         Processes along each dimension. Default: as equal as possible.
@@ -583,11 +589,12 @@ def open_array(
 
     opened = open_together(url, "array", Processes(comm, rank, size, group), instance, timeout, wants, _make)
     about: dict[str, Any] = {**opened.about, "dtype": npy.descr_to_dtype(opened.about["dtype"]), "mode": mode, "method": method}
-    about["words"] = words_of(distribution, len(about["shape"]))
-    about["grid"] = grid_of(opened.wanted.grid, about["words"], opened.members.size)
+    about["words"], about["grid"] = deal(distribution, opened.wanted.grid, len(about["shape"]), opened.members.size)
     return Array(opened.connection.open(opened.name), opened.members, about)
 
 
-def _as_tuple(distribution: Any) -> tuple[str | None, ...]:
+def _as_tuple(distribution: Any) -> tuple[str | None, ...] | str:
     check_words(distribution)
+    if isinstance(distribution, str):
+        return distribution
     return tuple(None if word is None else str(word) for word in distribution)

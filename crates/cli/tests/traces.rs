@@ -182,6 +182,31 @@ fn a_picture_has_a_lane_for_each_rank() {
 }
 
 #[test]
+fn a_trace_of_lu_is_made() {
+    let place = Place::new();
+    let make = |words: &[&str], trace: &Path| {
+        let mut command = unisono(&["trace", "lu", "--order", "96", "--ranks", "3"]);
+        command.args(words).arg("-o").arg(trace);
+        command
+    };
+    let matrix = 96 * 96 * 8;
+    for (name, words) in
+        [("by-columns", &[][..]), ("by-rows", &["--rows"]), ("one-file", &["--sequential"])]
+    {
+        let trace = place.path(name);
+        run(make(&[&["--slab", "32"], words].concat(), &trace)).done();
+        let summary = run(info(&trace, &["--json"])).done().json();
+        // Each rank reads the slabs to the left: the first one twice, the second one once.
+        let left = 3 * 8 * (2 * 96 * 32 + 64 * 32);
+        assert_eq!(summary["refused"], Value::Null);
+        assert_eq!(summary["written_bytes"], matrix);
+        assert_eq!(summary["read_bytes"], matrix + left);
+    }
+    let refused = run(make(&["--slab", "97"], &place.path("wide")));
+    refused.refused(USAGE, &["slabs have 97 columns, and the matrix 96"]);
+}
+
+#[test]
 fn a_trace_of_btio_is_made() {
     let place = Place::new();
     let make = |mode: &str, ranks: &str, trace: &Path| {

@@ -176,7 +176,7 @@ impl BtioProgram {
         if self.sync {
             events.push(event(0, Operation::Sync { file }));
         }
-        rank_trace(self.ranks, "btio", events, parts)
+        rank_trace(self.ranks, &["btio"], events, parts)
     }
 
     /// Cells of a rank: the next one lies one further in x and z, and one back in y.

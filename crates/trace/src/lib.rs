@@ -17,6 +17,7 @@ mod format;
 mod header;
 mod import;
 mod limits;
+mod lu;
 mod made;
 mod paths;
 mod pattern;
@@ -35,4 +36,5 @@ pub use limits::{
     COMMUNICATORS_MAX, EVENTS_MAX, FILES_MAX, HEADER_BYTES_MAX, MEMBERS_MAX, PARTS_MAX, RANKS_MAX,
     STREAM_BYTES_MAX, TEXT_BYTES_MAX, WAITED_MAX,
 };
+pub use lu::LuProgram;
 pub use pattern::PatternProgram;

@@ -27,20 +27,21 @@ pub(crate) fn event(computed_ns: u64, operation: Operation) -> Event {
     Event { computed_ns, blocked_ns: 0, took_ns: 0, depends_on_timing: false, operation }
 }
 
-/// Returns the trace of one of `ranks` ranks that have the file `name` open together: they close it
-/// after `events`, and end.
+/// Returns the trace of one of `ranks` ranks that have files open together: they close them after
+/// `events`, and end.
 pub(crate) fn rank_trace(
     ranks: u32,
-    name: &str,
+    names: &[&str],
     mut events: Vec<Event>,
     parts: Vec<OwnPart>,
 ) -> RankTrace {
-    events.push(event(0, Operation::Close { file: FileNumber(0) }));
+    let files = (0..names.len() as u32).map(FileNumber);
+    events.extend(files.map(|file| event(0, Operation::Close { file })));
     events.push(event(0, Operation::End));
     RankTrace {
         events,
         communicators: vec![(0..ranks).collect()],
-        files: vec![name.to_owned()],
+        files: names.iter().map(|name| (*name).to_owned()).collect(),
         parts,
         is_cut: false,
     }

@@ -91,7 +91,7 @@ impl PatternProgram {
             1 => "pattern".to_owned(),
             _ => format!("pattern-{}", group.start),
         };
-        let mut trace = rank_trace(self.ranks, &name, events, vec![part]);
+        let mut trace = rank_trace(self.ranks, &[&name], events, vec![part]);
         if self.files > 1 {
             trace.communicators.push(group.collect());
         }

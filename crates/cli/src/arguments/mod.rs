@@ -39,5 +39,5 @@ pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start, Stop};
 pub(crate) use sim::{Calibrate, Demerit, Sim, SimCommand};
 pub(crate) use traces::{
     ExportFormat, TraceBtio, TraceBtioClass, TraceBtioMode, TraceExport, TraceImport, TraceInfo,
-    TracePattern, Traces,
+    TraceLu, TracePattern, Traces,
 };

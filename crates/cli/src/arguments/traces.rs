@@ -16,6 +16,8 @@ pub(crate) enum Traces {
     Pattern(TracePattern),
     /// Make the trace of a program that writes as the NAS benchmark BTIO does, without messages.
     Btio(TraceBtio),
+    /// Make the trace of a program that factors a matrix out of core (LU), in slabs of columns.
+    Lu(TraceLu),
     /// Make a trace of a log of Darshan DXT, as darshan-dxt-parser prints it. A log has no messages
     /// and no views, so a replay of the trace is a bound and not a prediction.
     Import(TraceImport),
@@ -110,6 +112,31 @@ pub(crate) struct TraceBtio {
     /// Bring the data to stable storage before the file is closed.
     #[arg(long)]
     pub(crate) sync: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceLu {
+    /// Trace to make: a directory that does not exist, NAME.trace.
+    #[arg(short, long, value_name = "TRACE")]
+    pub(crate) output: PathBuf,
+    /// Rows and columns of the matrix, which has 8 bytes for each element.
+    #[arg(long, value_parser = count)]
+    pub(crate) order: u32,
+    /// Columns of a slab. A rank holds its share of two slabs, and two whole ones.
+    #[arg(long, value_parser = count)]
+    pub(crate) slab: u32,
+    /// Number of ranks.
+    #[arg(long, default_value = "4", value_parser = count)]
+    pub(crate) ranks: u32,
+    /// Floating-point operations of a rank in a second, in millions.
+    #[arg(long, default_value = "10000", value_parser = count)]
+    pub(crate) mflops: u32,
+    /// Keep rows together in the files instead of columns: each rank has a small piece of each row.
+    #[arg(long)]
+    pub(crate) rows: bool,
+    /// Move one file in a call, and read nothing ahead.
+    #[arg(long)]
+    pub(crate) sequential: bool,
 }
 
 /// Calls of a dump of BTIO.

@@ -214,7 +214,7 @@ fn head(info: &Info<'_>) -> Vec<String> {
     let hosts: std::collections::BTreeSet<&String> = header.hosts.iter().collect();
     let recorded = match header.recorded {
         Recorded::Program => "by unisono record",
-        Recorded::Pattern => "no program: made by unisono trace pattern or btio",
+        Recorded::Pattern => "no program: made by unisono trace",
         Recorded::DarshanDxt => {
             "imported from Darshan DXT: a replay is a bound and not a prediction"
         }

@@ -6,15 +6,15 @@ mod perfetto;
 mod table;
 
 use crate::arguments::{
-    ExportFormat, TraceBtio, TraceBtioClass, TraceBtioMode, TraceExport, TraceImport, TracePattern,
-    Traces,
+    ExportFormat, TraceBtio, TraceBtioClass, TraceBtioMode, TraceExport, TraceImport, TraceLu,
+    TracePattern, Traces,
 };
 use crate::output::file::{OutputFile, cannot_write};
 use crate::output::present;
 use interface::{ErrorKind, UserError};
 use std::fs::File;
 use std::io::BufReader;
-use trace::{BtioClass, BtioMode, BtioProgram, PatternProgram, Trace};
+use trace::{BtioClass, BtioMode, BtioProgram, LuProgram, PatternProgram, Trace};
 
 pub(crate) fn run(command: &Traces) -> Result<(), UserError> {
     match command {
@@ -22,6 +22,7 @@ pub(crate) fn run(command: &Traces) -> Result<(), UserError> {
         Traces::Export(arguments) => export(arguments),
         Traces::Pattern(arguments) => pattern(arguments),
         Traces::Btio(arguments) => btio(arguments),
+        Traces::Lu(arguments) => lu(arguments),
         Traces::Import(arguments) => import(arguments),
     }
 }
@@ -94,6 +95,20 @@ fn btio(arguments: &TraceBtio) -> Result<(), UserError> {
         dumps: arguments.dumps.unwrap_or(class.dumps()),
         computed_ns: arguments.compute.saturating_mul(1_000_000),
         sync: arguments.sync,
+    };
+    program.write(&arguments.output)?;
+    present::note(&format!("wrote {}", arguments.output.display()));
+    Ok(())
+}
+
+fn lu(arguments: &TraceLu) -> Result<(), UserError> {
+    let program = LuProgram {
+        order: arguments.order.into(),
+        slab: arguments.slab.into(),
+        ranks: arguments.ranks,
+        flops_per_us: arguments.mflops.into(),
+        is_by_rows: arguments.rows,
+        is_sequential: arguments.sequential,
     };
     program.write(&arguments.output)?;
     present::note(&format!("wrote {}", arguments.output.display()));
