@@ -29,8 +29,8 @@ pub struct Costs {
     pub segment_ps_per_byte: u64,
     /// Client: one collective call as a whole.
     pub collective: Duration,
-    /// Server: look at one byte of records that may match, in picoseconds.
-    pub scan_ps_per_byte: u64,
+    /// Look at one byte of records that may match, in picoseconds.
+    pub look_ps_per_byte: u64,
     /// Client: one write that it gathers.
     pub gather: BytesCost,
     /// Client: one read from a page that it keeps.
@@ -70,7 +70,7 @@ impl Costs {
         piece_per_dimension: Duration::ZERO,
         segment_ps_per_byte: 0,
         collective: Duration::ZERO,
-        scan_ps_per_byte: 0,
+        look_ps_per_byte: 0,
         gather: BytesCost::FREE,
         kept_read: BytesCost::FREE,
         gathered_write: BytesCost::FREE,
@@ -82,8 +82,8 @@ impl Costs {
     }
 
     /// Returns the cost of looking at `bytes` bytes of records.
-    pub(crate) fn scan(&self, bytes: u64) -> Duration {
-        Duration::from_ns(bytes.saturating_mul(self.scan_ps_per_byte) / 1_000)
+    pub fn look(&self, bytes: u64) -> Duration {
+        Duration::from_ns(bytes.saturating_mul(self.look_ps_per_byte) / 1_000)
     }
 
     /// Returns the cost of `copies` copies of a segment of `bytes` bytes within a client.

@@ -58,7 +58,7 @@ const COSTS: Costs = Costs {
     piece_per_dimension: Duration::ZERO,
     segment_ps_per_byte: 120,
     collective: Duration::from_us(43),
-    scan_ps_per_byte: 150,
+    look_ps_per_byte: 150,
     gather: BytesCost { once: Duration::from_ns(280), ps_per_byte: 250 },
     kept_read: BytesCost { once: Duration::from_ns(250), ps_per_byte: 45 },
     gathered_write: BytesCost { once: Duration::from_ns(240), ps_per_byte: 350 },

@@ -24,6 +24,7 @@ mod plan;
 mod presets;
 mod program;
 mod ranks;
+mod records;
 mod scenario;
 mod timeline;
 mod trials;
@@ -41,6 +42,7 @@ pub use program::{
     Axis, POINTS_MAX, Point, Program, ProgramOutcome, RankReport, points, simulate_points,
     simulate_program,
 };
+pub use records::{RecordCase, RecordDelivery, RecordOutcome, simulate_records};
 pub use scenario::Scenario;
 pub use timeline::{
     Activity, HeadMotion, HeadPath, TraceSummary, check_disk, follow_head, trace_program,

@@ -11,6 +11,8 @@ mod piosim_matmul;
 mod piosim_matmul_deviations;
 mod program_study;
 mod program_study_text;
+mod record_study;
+mod records;
 mod report;
 mod row;
 mod study;
@@ -18,6 +20,7 @@ mod study_text;
 
 pub use claims::ClaimResult;
 pub use program_study::{ProgramStudy, ProgramStudyCell, ProgramStudyRow};
+pub use record_study::{RecordStudy, RecordStudyCell, RecordStudyRow};
 pub use report::{STUDY_SCHEMA, StudyReport, run_studies, study_names};
 pub use row::{StudyCell, StudyRow};
 pub use study::Study;

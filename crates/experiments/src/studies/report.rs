@@ -3,9 +3,10 @@
 use super::definition::Definition;
 use super::program_study::{ProgramDefinition, ProgramStudy};
 use super::program_study_text::program_study_text;
+use super::record_study::{RecordDefinition, RecordStudy};
 use super::study::Study;
 use super::study_text::study_text;
-use super::{piosim_btio, piosim_caches, piosim_matmul};
+use super::{piosim_btio, piosim_caches, piosim_matmul, records};
 use interface::UserError;
 use serde::Serialize;
 use simulate::Progress;
@@ -22,6 +23,8 @@ pub struct StudyReport {
     pub studies: Vec<Study>,
     /// Studies of programs, in the order of their definition.
     pub programs: Vec<ProgramStudy>,
+    /// Studies of records, in the order of their definition.
+    pub records: Vec<RecordStudy>,
 }
 
 /// Returns every study of caches at clients.
@@ -32,7 +35,8 @@ fn cache_studies() -> [Definition; 2] {
 /// Returns the name of every study.
 pub fn study_names() -> Vec<&'static str> {
     let caches = cache_studies().into_iter().map(|study| study.name);
-    caches.chain(piosim_btio::studies().into_iter().map(|study| study.name)).collect()
+    let programs = piosim_btio::studies().into_iter().map(|study| study.name);
+    caches.chain(programs).chain(records::studies().into_iter().map(|study| study.name)).collect()
 }
 
 /// Runs the studies of these names; others are ignored. `progress` is called after each trial. The
@@ -53,16 +57,19 @@ pub fn run_studies(
     let programs = piosim_btio::studies().into_iter().filter(|study| is_wanted(study.name));
     let run = |study: ProgramDefinition| study.run(trials, jobs, progress);
     let programs = programs.map(run).collect::<Result<Vec<_>, _>>()?;
-    Ok(StudyReport { schema: STUDY_SCHEMA, studies, programs })
+    let records = records::studies().into_iter().filter(|study| is_wanted(study.name));
+    let run = |study: RecordDefinition| study.run(trials, progress);
+    let records = records.map(run).collect::<Result<Vec<_>, _>>()?;
+    Ok(StudyReport { schema: STUDY_SCHEMA, studies, programs, records })
 }
 
 impl StudyReport {
     /// Returns the text of all studies for a terminal, ending with a line feed.
     pub fn text(&self) -> String {
         let caches = self.studies.iter().map(study_text);
-        let texts: Vec<String> =
-            caches.chain(self.programs.iter().map(program_study_text)).collect();
-        texts.join("\n")
+        let programs = self.programs.iter().map(program_study_text);
+        let records = self.records.iter().map(RecordStudy::text);
+        caches.chain(programs).chain(records).collect::<Vec<String>>().join("\n")
     }
 
     /// Checks the claims of all studies.
@@ -72,6 +79,7 @@ impl StudyReport {
     /// fail.
     pub fn check(&self) -> Result<(), UserError> {
         self.studies.iter().try_for_each(Study::check)?;
-        self.programs.iter().try_for_each(ProgramStudy::check)
+        self.programs.iter().try_for_each(ProgramStudy::check)?;
+        self.records.iter().try_for_each(RecordStudy::check)
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct KnownFile<'a, P: Kind> {
 }
 
 /// File of a scenario, with a name and a size.
-pub(super) fn new_file(scenario: &Scenario, name: &str, bytes: u64) -> NewFile {
+pub(crate) fn new_file(scenario: &Scenario, name: &str, bytes: u64) -> NewFile {
     NewFile {
         name: name.to_owned(),
         bytes,

@@ -21,6 +21,8 @@ mod preset;
 mod servers;
 mod stage;
 
+pub(crate) use file_calls::new_file;
 pub(crate) use job::JobRank;
+pub(crate) use node::{Mailboxes, Node};
 pub(crate) use preset::{CacheUse, Clients, Measured, Preparation};
 pub(crate) use stage::{Ended, Stage, on_stage};

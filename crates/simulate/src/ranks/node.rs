@@ -13,16 +13,16 @@ use world::{Clock, Scope};
 use world_simulated::SimulatedWorld;
 
 /// Call of a rank under way.
-pub(super) type Call = LocalBoxFuture<'static, Result<(), Fault>>;
+pub(crate) type Call = LocalBoxFuture<'static, Result<(), Fault>>;
 
 /// Mailboxes of all ranks.
 #[derive(Clone)]
 pub(crate) struct Mailboxes(Rc<[Mailbox]>);
 
 /// Node of one rank.
-pub(super) struct Node<P: Kind> {
-    pub(super) rank: u32,
-    pub(super) world: SimulatedWorld<P>,
+pub(crate) struct Node<P: Kind> {
+    pub(crate) rank: u32,
+    pub(crate) world: SimulatedWorld<P>,
     /// Node of rank 0: ranks follow the servers.
     first: u32,
     mailboxes: Mailboxes,
@@ -37,7 +37,7 @@ impl Mailboxes {
 }
 
 impl<P: Kind> Node<P> {
-    pub(super) fn new(
+    pub(crate) fn new(
         (rank, first): (u32, u32),
         world: SimulatedWorld<P>,
         mailboxes: Mailboxes,
@@ -59,7 +59,7 @@ impl<P: Kind> Node<P> {
         self.world.sleep(time).await;
     }
 
-    pub(super) fn send(&self, to: u32, stream: Stream, bytes: u64) -> Call {
+    pub(crate) fn send(&self, to: u32, stream: Stream, bytes: u64) -> Call {
         let (world, travelling) = (self.world.clone(), Rc::clone(&self.travelling));
         let target = self.mailboxes.0[to as usize].clone();
         let (node, message) = (self.of(to), (self.rank, stream, bytes));
@@ -71,12 +71,21 @@ impl<P: Kind> Node<P> {
     }
 
     pub(super) fn receive(&self, from: u32, stream: Stream) -> Call {
+        self.receive_bytes(from, stream).map(|received| received.map(|_| ())).boxed_local()
+    }
+
+    /// Receives a message, and returns its bytes.
+    pub(crate) fn receive_bytes(
+        &self,
+        from: u32,
+        stream: Stream,
+    ) -> LocalBoxFuture<'static, Result<u64, Fault>> {
         let world = self.world.clone();
         let receiving = self.mailboxes.0[self.rank as usize].receive(from, stream);
         async move {
             let bytes = receiving.await;
             world.receive_as_program(bytes).await;
-            Ok(())
+            Ok(bytes)
         }
         .boxed_local()
     }

@@ -123,11 +123,15 @@ pub(super) async fn find<W: World>(
         found.bounds = vec![Bounds::default(); fields.len()];
     }
     if whole > 0 {
-        server.world().compute(costs.scan(whole * record_bytes)).await;
+        server.world().compute(costs.look(whole * record_bytes)).await;
         let records = data.slice(at, whole * record_bytes);
         let matches = match_records(selection, begin.start, &records)?;
         found.records =
             (!matches.positions.is_empty()).then(|| packed(&records, &matches, record_bytes));
+        let kept = matches.positions.len() as u64;
+        if kept < whole {
+            server.world().compute(costs.copy(kept * record_bytes)).await;
+        }
         found.destinations = matches.destinations;
         found.add_bounds(selection.selector.borrow_mut().take_bounds());
     }
