@@ -49,6 +49,7 @@ fn an_instance_lives_and_ends() {
             "clients",
             "collective_bytes",
             "copies_behind_of",
+            "cores",
             "dirty_bytes",
             "disks",
             "files",

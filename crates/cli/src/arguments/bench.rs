@@ -4,7 +4,7 @@ use super::cases::Cases;
 use super::servers::{AsRoot, Caches};
 use super::value_parsers::count;
 use clap::{Args, Subcommand};
-use interface::parse_size as size;
+use interface::{CoreList, parse_size as size};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -59,6 +59,10 @@ pub(crate) struct Bench {
     pub(crate) outstanding: u32,
     #[command(flatten)]
     pub(crate) caches: Caches,
+    /// Cores for the servers to start, such as 0-3,8. Each server runs on a part of the list of
+    /// its own, or on one core of it if there are more servers than cores (default: any core).
+    #[arg(long, value_name = "LIST", conflicts_with = "instance")]
+    pub(crate) server_cores: Option<CoreList>,
     /// Listen by TCP on this address. Clients also listen on it for one another.
     #[arg(long, value_name = "HOST", conflicts_with = "instance", group = "may_be_tcp")]
     pub(crate) tcp: Option<String>,

@@ -28,7 +28,8 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), UserError> {
         None => {
             arguments.root.check()?;
             let caches = arguments.caches.options();
-            let options = ServerOptions { tcp_host: arguments.tcp.clone(), ..caches };
+            let (tcp_host, cores) = (arguments.tcp.clone(), arguments.server_cores.clone());
+            let options = ServerOptions { tcp_host, cores, ..caches };
             let started = TemporaryInstance::start(
                 &program,
                 arguments.servers,

@@ -146,6 +146,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
             let options = ServerOptions {
                 cache_bytes: arguments.cache,
                 memory_bytes: arguments.memory,
+                cores: arguments.server_cores.clone(),
                 ..ServerOptions::default()
             };
             let parent = std::env::temp_dir();
@@ -159,6 +160,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
                 disk_timeout_s: client::DISK_TIMEOUT_S,
                 direct: Direct::None,
                 memory_bytes: arguments.memory,
+                cores: arguments.server_cores.clone(),
                 allow_root: arguments.root.allow_root,
                 start_timeout_s: START_TIMEOUT_S,
                 remote_program: None,
