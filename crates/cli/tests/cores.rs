@@ -1,12 +1,13 @@
 //! Proves: `--server-cores` pins every thread of every server to its part of the list, here, on
 //! hosts and in jobs, also of servers that are started again; cores that cannot be used are
-//! refused.
+//! refused; and the report of a run says what processor time servers took.
 
 use crate::hosts::Site;
 use crate::mirrored::until_all_run;
 use crate::support;
 use interface::CoreList;
 use rustix::process::Signal;
+use serde_json::Value;
 use std::path::Path;
 use support::{Place, USAGE, gone, processes_naming, run, signal, unisono};
 
@@ -129,4 +130,32 @@ fn servers_of_a_slurm_job_stay_on_their_cores() {
     run(command).done();
     assert_pinned(&place, &[first.clone(), first]);
     place.run(&["stop"]).done();
+}
+
+#[test]
+fn a_run_reports_the_processor_time_of_its_servers() {
+    let place = Place::new();
+    let input = place.file("input", &support::bytes(8 << 20));
+    let write = "i=0; while [ $i -lt 4 ]; do $UNISONO put input f$i >/dev/null; i=$((i+1)); done";
+    let ended = |options: &[&str]| {
+        let program = ["--servers", "2", "--discard", "--", "sh", "-c", write];
+        let mut command = unisono(&[&["run", "--no-preload"], options, &program].concat());
+        command.current_dir(input.parent().expect("it has one"));
+        command.env("UNISONO", env!("CARGO_BIN_EXE_unisono"));
+        run(command).done()
+    };
+    let anywhere = ended(&["--json"]).json();
+    let used = &anywhere["servers_processor"];
+    let seconds = |part: &str| used[part].as_f64().expect("it is known");
+    assert!(seconds("user_seconds") + seconds("system_seconds") > 0.0, "{used}");
+    assert_eq!((&used["cores"], &used["share"]), (&Value::Null, &Value::Null));
+    let first = allowed().part(0, allowed().cores().len() as u32).to_string();
+    let pinned = ended(&["--json", "--server-cores", &first]).json();
+    let used = &pinned["servers_processor"];
+    assert_eq!(used["cores"], 1);
+    let share = used["share"].as_f64().expect("servers are pinned");
+    assert!(share > 0.0 && share <= 1.05, "{used}");
+    let text = ended(&["--server-cores", &first]).text().to_owned();
+    assert!(text.contains(" % of 1 core: "), "{text}");
+    assert!(text.contains(" user, ") && text.contains(" system"), "{text}");
 }

@@ -434,6 +434,8 @@ pub(crate) fn state_json(state: &ServerState) -> serde_json::Value {
         Ok(status) => json!({
             "id": entry.id, "pid": entry.pid, "host": entry.host, "address": entry.address,
             "cores": entry.cores,
+            "user_seconds": status.processor.user_ns as f64 / 1e9,
+            "system_seconds": status.processor.system_ns as f64 / 1e9,
             "running": true, "clients": status.clients.saturating_sub(1),
             "requests": status.requests, "bytes_moved": status.bytes_moved,
             "cache_bytes": status.cache_bytes, "dirty_bytes": status.dirty_bytes,
