@@ -55,6 +55,8 @@ fn servers_stay_on_their_cores() {
         assert_eq!(place.status()[server]["cores"], cores.to_string());
     }
     assert_pinned(&place, &expected);
+    let text = place.run(&["status"]).done().text().to_owned();
+    assert!(text.contains(&format!("  on cores {}", expected[2])), "{text}");
     for _ in 0..2 {
         let pid = place.server_pids()[1];
         signal(pid, Signal::KILL);

@@ -8,6 +8,7 @@
 mod bench;
 mod bounds;
 mod collectives;
+mod compute;
 mod cores;
 mod cut_links;
 mod damage;

@@ -1,6 +1,7 @@
 //! Arguments of `bench`.
 
 use super::cases::Cases;
+use super::compute::Compute;
 use super::servers::{AsRoot, Caches};
 use super::value_parsers::count;
 use clap::{Args, Subcommand};
@@ -78,6 +79,9 @@ pub(crate) enum BenchCommand {
     /// and on disks. Compare it with the limits of the machine (Tower of Pizzas, Table 1 and
     /// Figures 5 to 10).
     Tops(Tops),
+    /// Measure the share of the servers' cores that loads leave to a computation beside them (Kotz
+    /// and Cai 1994). Compare it with that of the simulated machine.
+    Compute(Box<Compute>),
 }
 
 #[derive(Args, Debug)]

@@ -379,11 +379,17 @@ fn state_line(state: &ServerState) -> String {
                 show_size(status.cache_bytes),
                 show_size(total(|disk| disk.free_bytes)),
                 show_size(total(|disk| disk.size_bytes)),
-            ) + &mirrors_words(status)
+            ) + &cores_words(entry)
+                + &mirrors_words(status)
                 + &refill_words(&status.refill)
         }
         Err(cause) => format!("  {whose}  does not answer at {}: {cause}", entry.address),
     }
+}
+
+/// Returns words about the cores of a server, if it is pinned.
+fn cores_words(server: &ServerEntry) -> String {
+    server.cores.as_ref().map_or_else(String::new, |cores| format!("  on cores {cores}"))
 }
 
 /// Returns words about mirrored files, if copies are behind or damage was repaired.
