@@ -49,6 +49,7 @@ fn an_instance_lives_and_ends() {
             "clients",
             "collective_bytes",
             "copies_behind_of",
+            "cores",
             "dirty_bytes",
             "disks",
             "files",
@@ -60,6 +61,8 @@ fn an_instance_lives_and_ends() {
             "repaired",
             "requests",
             "running",
+            "system_seconds",
+            "user_seconds",
         ];
         assert_eq!(fields(server), known);
         assert_eq!((&server["id"], &server["running"]), (&id.into(), &true.into()));

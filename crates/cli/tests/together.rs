@@ -8,6 +8,8 @@
 mod bench;
 mod bounds;
 mod collectives;
+mod compute;
+mod cores;
 mod cut_links;
 mod damage;
 mod direct;

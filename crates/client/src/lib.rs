@@ -54,6 +54,6 @@ pub use units::{ClientId, FileId, ServerId, Timestamp};
 pub use wire::Place as NodePlace;
 pub use wire::{
     AttributeChanges, Attributes, Entry, EntryKind, Fault, FileDefaults, FileRecord,
-    LINK_BYTES_MAX, NewKind, NodeEntry, PlannedBlock, ROOT, RefillStatus, RenameManner,
-    ServerStatus, Special, part_flaw,
+    LINK_BYTES_MAX, NewKind, NodeEntry, PlannedBlock, ProcessorUse, ROOT, RefillStatus,
+    RenameManner, ServerStatus, Special, part_flaw,
 };

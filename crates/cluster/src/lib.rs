@@ -16,6 +16,7 @@
 mod agreement;
 mod closing;
 mod control;
+mod cores;
 mod data;
 mod doctor;
 mod durable;
@@ -41,6 +42,7 @@ mod started;
 mod stop;
 mod temporary;
 
+pub use cores::{allowed_cores, pin_thread};
 pub use data::{DATA, DataDirectories};
 pub use doctor::{Finding, doctor};
 pub use hosts::{

@@ -2,6 +2,7 @@
 
 use crate::agreement::Agreement;
 use crate::control::Commit;
+use crate::cores::pin_thread;
 use crate::generations::{Logs, of_catalogue};
 use crate::instance::{lock, write};
 use crate::labels::{OwnDirectories, set_of};
@@ -55,8 +56,9 @@ impl LocalOrder {
         })
     }
 
-    /// Makes the directories of the server.
+    /// Pins this thread, which starts all others, and makes the directories of the server.
     fn plan(self, instance: &Instance) -> Result<ServerPlan, UserError> {
+        self.entry.cores.as_ref().map_or(Ok(()), pin_thread)?;
         // What is missing stays so where nothing may be changed.
         let mut data =
             self.entry.data.iter().filter(|data| !self.lost_data.is_degraded() || data.exists());

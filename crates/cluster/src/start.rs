@@ -2,6 +2,7 @@
 
 use crate::agreement::{lost_disks, permissions};
 use crate::control::{Commit, Found, ServerMessage, line, parse_message};
+use crate::cores::check_cores;
 use crate::data::DataDirectories;
 use crate::instance::{begin_start, directories, forget, make_ready, write};
 use crate::labels::FoundLabel;
@@ -16,7 +17,7 @@ use crate::stop::stop;
 use client::{
     DIRTY_PERCENT, DISK_TIMEOUT_S, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, ServerEntry,
 };
-use interface::{ExitCode, UserError};
+use interface::{CoreList, ExitCode, UserError};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,8 @@ pub struct ServerOptions {
     /// Time for which clients wait for a lost server, in seconds. Above 0, servers that end are
     /// started again, if they outlive the process that starts them.
     pub reconnect_s: u32,
+    /// Cores that the servers share, each with its own part. `None`: any core.
+    pub cores: Option<CoreList>,
 }
 
 impl Default for ServerOptions {
@@ -66,6 +69,7 @@ impl Default for ServerOptions {
             lost_data: LostData::Refuse,
             memory_bytes: None,
             reconnect_s: 0,
+            cores: None,
         }
     }
 }
@@ -117,6 +121,7 @@ fn start_all(
     if let Some(host) = &options.tcp_host {
         check_listen(host)?;
     }
+    options.cores.as_ref().map_or(Ok(()), check_cores)?;
     make_ready(instance)?;
     data.refuse_to_forget(&directories(instance))?;
     let started = start_ready(instance, program, data, options, attached);
@@ -168,6 +173,7 @@ fn labels(found: &[Found]) -> Vec<(String, Option<FoundLabel>)> {
 
 /// Content of `instance.json`, but for the addresses and processes of the servers.
 fn planned(instance: &Instance, data: &DataDirectories, options: &ServerOptions) -> InstanceFile {
+    let number = data.by_server.len() as u32;
     let servers = data.by_server.iter().enumerate().map(|(id, directories)| ServerEntry {
         id: id as u32,
         address: match &options.tcp_host {
@@ -177,6 +183,7 @@ fn planned(instance: &Instance, data: &DataDirectories, options: &ServerOptions)
         pid: 0,
         data: directories.clone(),
         host: None,
+        cores: options.cores.as_ref().map(|cores| cores.part(id as u32, number)),
     });
     InstanceFile {
         schema: INSTANCE_SCHEMA.to_owned(),

@@ -41,6 +41,7 @@ pub use files::Folder;
 pub use improvement::ImprovementRow;
 pub use markdown::markdown;
 pub use method::Method;
+pub use published::{MeasuredLoad, measured_loads};
 pub use results::{Cell, RatioCell, RowResult, Simulated, TrialResult};
 pub use select::{Only, experiment_names, select};
 pub use simulate::Progress;

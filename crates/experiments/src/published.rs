@@ -5,11 +5,12 @@ use crate::defect::defect;
 use crate::method::Method;
 use crate::stats::Improvement;
 use interface::UserError;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 const TR94_TABLE4: &str = include_str!("../published/tr94_table4_contiguous.csv");
 const CAI94_TABLE2: &str = include_str!("../published/cai94_table2.csv");
+const CAI94_TABLE4: &str = include_str!("../published/cai94_table4.csv");
 const TOCS97_TABLE3: &str = include_str!("../published/tocs97_table3.csv");
 const ANCHORS: &str = include_str!("../published/anchors.csv");
 
@@ -54,6 +55,25 @@ struct Table2Row {
     disk_directed: f64,
     #[serde(rename = "dd_cpu_available_percent")]
     disk_directed_available: f64,
+}
+
+/// Row of the file of TR94-232, Table 4: a computation on workstations, one of which serves a load.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MeasuredLoad {
+    /// The load; `none` for the computation alone.
+    pub io_load: String,
+    /// Execution time of the computation in seconds.
+    pub execution_s: f64,
+    /// Performance in percent of that without a load.
+    pub efficiency_percent: Option<f64>,
+}
+
+/// Returns the loads of TR94-232, Table 4, that were measured on real workstations.
+///
+/// # Errors
+/// Fails when the file that was built in is damaged.
+pub fn measured_loads() -> Result<Vec<MeasuredLoad>, UserError> {
+    parse("cai94_table4.csv", CAI94_TABLE4)
 }
 
 /// Row of the file of TOCS 1997, Table III.
@@ -202,6 +222,18 @@ mod tests {
     fn point(pattern: &str, record_bytes: Option<u64>) -> Point {
         let (pattern, layout) = (pattern.to_owned(), LayoutName::CONTIGUOUS);
         Point { pattern, record_bytes, layout, value: None }
+    }
+
+    #[test]
+    fn measured_loads_have_efficiencies() {
+        let [alone, loads @ ..] = &measured_loads().unwrap()[..] else { panic!("it has rows") };
+        assert_eq!((alone.io_load.as_str(), alone.efficiency_percent), ("none", None));
+        assert_eq!(loads.len(), 4);
+        for load in loads {
+            let efficiency = alone.execution_s / load.execution_s * 100.0;
+            let published = load.efficiency_percent.unwrap();
+            assert!((efficiency - published).abs() < 0.1, "{load:?}");
+        }
     }
 
     #[test]

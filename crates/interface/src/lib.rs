@@ -7,6 +7,7 @@
 
 mod access;
 mod availability;
+mod cores;
 mod error;
 mod exit_code;
 mod kind;
@@ -20,6 +21,7 @@ mod whole_file;
 
 pub use access::access_of;
 pub use availability::Availability;
+pub use cores::CoreList;
 pub use error::{Failure, UserError, is_no_space};
 pub use exit_code::ExitCode;
 pub use filesystem::collective::Strategy;

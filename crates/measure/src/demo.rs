@@ -2,7 +2,7 @@
 //! servers of this machine. The same transfers run on the simulated machine of 1994.
 
 use crate::bench::{BenchPlan, Clients};
-use crate::ranks::{CaseSpec, FileLife, Source, SourceSpec, parse_pattern};
+use crate::ranks::{CaseSpec, FileLife, Source, SourceSpec, bytes_max, parse_pattern};
 use cluster::{Program, ServerOptions, TemporaryInstance};
 use filesystem::collective::Strategy;
 use interface::{ExitCode, Row, UserError, access_of};
@@ -25,10 +25,6 @@ const PATTERNS: [(&str, &str); 2] = [("wb", "rc"), ("wbc", "rcn")];
 
 /// Bytes of a record: a number, a line of a table, a tile of an image.
 const RECORDS: [u64; 3] = [8, 1024, 65_536];
-
-/// Most requests of a caching client in one case. The demo shows the storm of one request for each
-/// record, but eight-byte records of a whole file would take most of an hour.
-const CACHING_RECORDS_MAX: u64 = 1 << 18;
 
 /// Bytes of the file on the simulated machine, as in the papers.
 const SIMULATED_BYTES: u64 = 10 * MIB;
@@ -116,13 +112,7 @@ impl Demo {
         record_bytes: u64,
         strategy: Strategy,
     ) -> Result<DemoCase, UserError> {
-        let most = match strategy {
-            Strategy::Caching | Strategy::GlobalBarrier | Strategy::NodeGrouping => {
-                CACHING_RECORDS_MAX.saturating_mul(record_bytes)
-            }
-            Strategy::TwoPhase | Strategy::DiskDirected | Strategy::Noncollective => u64::MAX,
-        };
-        let used = self.bytes.min(most);
+        let used = self.bytes.min(bytes_max(strategy, record_bytes));
         // The last record is filled up with zeros.
         let file_bytes = matrix_bytes(used, record_bytes);
         let spec = |pattern: &str| CaseSpec {

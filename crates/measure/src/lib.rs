@@ -13,11 +13,14 @@
 mod accuracy;
 mod bench;
 mod calibrate;
+mod compute;
 mod demo;
 mod orders;
 mod plain;
 mod ranks;
 mod replay;
+mod span;
+mod thread_times;
 mod tops;
 
 pub use accuracy::{
@@ -26,6 +29,9 @@ pub use accuracy::{
 pub use bench::{BenchPlan, bench, measure_limits};
 pub use calibrate::{
     Calibration, Loads, Measured, Parameters, Residual, calibrate, check_calibration,
+};
+pub use compute::{
+    COMPUTE_SCHEMA, ComputeCores, ComputePlan, ComputeReport, ComputeRow, Share, compute,
 };
 pub use demo::{DEMO_CLIENTS, DEMO_SERVERS, DemoCase, DemoEvent, demo};
 pub use plain::{PlainRates, plain_rates};

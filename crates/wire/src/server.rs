@@ -50,6 +50,17 @@ pub struct ServerStatus {
     pub repaired: u64,
     /// Refill of data directories that took the place of lost ones.
     pub refill: RefillStatus,
+    /// Processor time since the start of the server.
+    pub processor: ProcessorUse,
+}
+
+/// Processor time of a server since its start: of all its threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ProcessorUse {
+    /// Time in the program itself, in nanoseconds.
+    pub user_ns: u64,
+    /// Time in the operating system, in nanoseconds.
+    pub system_ns: u64,
 }
 
 /// State of the data directories of a server that took the place of lost ones, and are filled again

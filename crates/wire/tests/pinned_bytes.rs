@@ -25,10 +25,10 @@ use wire::{
     Entry, EntryKind, Fault, FileDefaults, FileRecord, FileRequest, FileSize, FlushRequest,
     GroupMessage, GroupRequest, JoinRequest, LeaveRequest, LineName, LineReader, LineTaker,
     LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, ObjectRequest,
-    PartRequest, Place, PlanRequest, PlannedBlock, PullRequest, ReadRequest, RefillStatus,
-    RegisterRequest, RenameManner, Reply, Request, RequestId, ScrubRequest, Scrubbed, SelectReply,
-    SelectRequest, SentLine, ServerRequest, ServerStatus, Special, TransferName, UnlockRequest,
-    WriteGathered, WriteRequest, encode_record,
+    PartRequest, Place, PlanRequest, PlannedBlock, ProcessorUse, PullRequest, ReadRequest,
+    RefillStatus, RegisterRequest, RenameManner, Reply, Request, RequestId, ScrubRequest, Scrubbed,
+    SelectReply, SelectRequest, SentLine, ServerRequest, ServerStatus, Special, TransferName,
+    UnlockRequest, WriteGathered, WriteRequest, encode_record,
 };
 
 pinned!(direction: Direction {
@@ -346,7 +346,7 @@ pinned!(reply: Reply {
     Reply::Entries { .. }, Reply::Entries { entries: vec![entry()], more: true },
         "03 | 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 00 01";
     Reply::Status(_), Reply::Status(Box::new(status())),
-        "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01 01 02 0a 0b 11 0c 0d 0e 0f 10";
+        "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01 01 02 0a 0b 11 0c 0d 0e 0f 10 12 13";
     Reply::Buffers(_), Reply::Buffers(buffer_statistics()), "05 | 01 02 03 04 05";
     Reply::Digests(_), Reply::Digests(vec![1, 300]), "06 | 02 01 ac 02";
     Reply::Size(_), Reply::Size(SIZE), "07 | 01 ac 02";
@@ -717,6 +717,7 @@ fn status() -> ServerStatus {
             elapsed_ms: 15,
             lost_files: 16,
         },
+        processor: ProcessorUse { user_ns: 18, system_ns: 19 },
     }
 }
 

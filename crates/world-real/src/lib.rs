@@ -18,6 +18,7 @@ mod memory;
 mod memory_disk;
 mod network;
 mod pool;
+mod processor;
 mod records;
 mod tasks;
 mod timers;
@@ -45,7 +46,8 @@ use timers::Timers;
 use units::{Duration, Instant, PeerId, PieceRun, RegionId, Timestamp};
 use world::{
     Address, Clock, Disks, Incoming, Message, Network, NetworkError, OneSided, Payloads, Processor,
-    Randomness, RecordChange, RecordTable, Records, RecordsError, Tasks, TransferError,
+    ProcessorTime, Randomness, RecordChange, RecordTable, Records, RecordsError, Tasks,
+    TransferError,
 };
 
 /// One node. Clones are handles to the same node, which closes with the last of them.
@@ -161,6 +163,10 @@ impl Tasks for RealWorld {
 impl Processor for RealWorld {
     fn compute(&self, _cost: Duration) -> impl Future<Output = ()> + 'static {
         std::future::ready(())
+    }
+
+    fn used(&self) -> ProcessorTime {
+        processor::used()
     }
 }
 

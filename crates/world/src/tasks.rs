@@ -50,6 +50,20 @@ pub trait Processor: 'static {
     /// 1997, Table I); a faster processor takes less. Requests are served one at a time, in the
     /// order of their calls. In a real world the work itself takes the time, and this call is free.
     fn compute(&self, cost: Duration) -> impl Future<Output = ()> + 'static;
+
+    /// Returns the processor time that this node has used. Neither part ever decreases. In a real
+    /// world it is that of the process, which other nodes of the process share.
+    fn used(&self) -> ProcessorTime;
+}
+
+/// Processor time since the beginning of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ProcessorTime {
+    /// All of it.
+    pub all: Duration,
+    /// Part of it in the operating system, as precisely as that counts. A simulated processor has
+    /// none.
+    pub system: Duration,
 }
 
 /// Random numbers, reproducible where the world is.

@@ -1,10 +1,11 @@
 //! Arguments of `bench`.
 
 use super::cases::Cases;
+use super::compute::Compute;
 use super::servers::{AsRoot, Caches};
 use super::value_parsers::count;
 use clap::{Args, Subcommand};
-use interface::parse_size as size;
+use interface::{CoreList, parse_size as size};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -59,6 +60,10 @@ pub(crate) struct Bench {
     pub(crate) outstanding: u32,
     #[command(flatten)]
     pub(crate) caches: Caches,
+    /// Cores for the servers to start, such as 0-3,8. Each server runs on a part of the list of
+    /// its own, or on one core of it if there are more servers than cores (default: any core).
+    #[arg(long, value_name = "LIST", conflicts_with = "instance")]
+    pub(crate) server_cores: Option<CoreList>,
     /// Listen by TCP on this address. Clients also listen on it for one another.
     #[arg(long, value_name = "HOST", conflicts_with = "instance", group = "may_be_tcp")]
     pub(crate) tcp: Option<String>,
@@ -74,6 +79,9 @@ pub(crate) enum BenchCommand {
     /// and on disks. Compare it with the limits of the machine (Tower of Pizzas, Table 1 and
     /// Figures 5 to 10).
     Tops(Tops),
+    /// Measure the share of the servers' cores that loads leave to a computation beside them (Kotz
+    /// and Cai 1994). Compare it with that of the simulated machine.
+    Compute(Box<Compute>),
 }
 
 #[derive(Args, Debug)]

@@ -4,6 +4,7 @@ mod bench;
 mod cases;
 mod client_cache;
 mod command;
+mod compute;
 mod demo;
 mod files;
 mod hints;
@@ -22,6 +23,7 @@ mod value_parsers;
 
 pub(crate) use bench::{Bench, BenchCommand, Tops};
 pub(crate) use command::{Arguments, Command, Pages};
+pub(crate) use compute::Compute;
 pub(crate) use demo::Demo;
 pub(crate) use files::{
     Cat, Cp, Du, Find, Get, Kind, Layout, LayoutGet, LayoutSet, Ls, MaybeNamed, Mkdir, Mv, Named,

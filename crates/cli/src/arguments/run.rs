@@ -3,7 +3,7 @@
 use super::servers::{AsRoot, Hosts};
 use super::value_parsers::{count, memory};
 use clap::Args;
-use interface::{Protection, parse_size as size};
+use interface::{CoreList, Protection, parse_size as size};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -82,6 +82,10 @@ pub(crate) struct Run {
     /// Size of each server's block cache.
     #[arg(long, default_value = "64MiB", value_parser = size, value_name = "SIZE")]
     pub(crate) cache: u64,
+    /// Cores for the servers of each host, such as 0-3,8. Each server runs on a part of the list of
+    /// its own, or on one core of it if there are more servers than cores (default: any core).
+    #[arg(long, value_name = "LIST")]
+    pub(crate) server_cores: Option<CoreList>,
     #[command(flatten)]
     pub(crate) root: AsRoot,
     /// Print the report as one JSON object.

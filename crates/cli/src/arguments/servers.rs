@@ -6,7 +6,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
 use client::{DIRTY_PERCENT, Direct};
 use cluster::ServerOptions;
-use interface::{Protection, UserError, parse_size as size};
+use interface::{CoreList, Protection, UserError, parse_size as size};
 use std::path::PathBuf;
 
 const START_HELP: &str = "\
@@ -68,6 +68,10 @@ pub(crate) struct Start {
     /// last start.
     #[arg(long, value_name = "PROTECTION", conflicts_with = "degraded")]
     pub(crate) protect: Option<Protection>,
+    /// Cores for the servers of each host, such as 0-3,8. Each server runs on a part of the list of
+    /// its own, or on one core of it if there are more servers than cores (default: any core).
+    #[arg(long, value_name = "LIST")]
+    pub(crate) server_cores: Option<CoreList>,
     /// Listen by TCP on this address instead of Unix sockets. Clients then need the instance's key.
     #[arg(long, value_name = "HOST", conflicts_with = "hostfile")]
     pub(crate) tcp: Option<String>,

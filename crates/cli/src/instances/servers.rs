@@ -202,6 +202,7 @@ fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, Us
         memory_bytes: arguments.memory,
         tcp_host: arguments.tcp.clone(),
         reconnect_s: arguments.reconnect_s.unwrap_or(0),
+        cores: arguments.server_cores.clone(),
     };
     cluster::start(instance, &Program::current()?, &data, &options)
 }
@@ -227,6 +228,7 @@ fn start_on_hosts(
         disk_timeout_s: arguments.disk_timeout_s,
         direct: direct(arguments)?,
         memory_bytes: arguments.memory,
+        cores: arguments.server_cores.clone(),
         allow_root: arguments.root.allow_root,
         start_timeout_s: arguments.start_timeout_s,
         remote_program: arguments.remote_program.clone(),
@@ -377,11 +379,17 @@ fn state_line(state: &ServerState) -> String {
                 show_size(status.cache_bytes),
                 show_size(total(|disk| disk.free_bytes)),
                 show_size(total(|disk| disk.size_bytes)),
-            ) + &mirrors_words(status)
+            ) + &cores_words(entry)
+                + &mirrors_words(status)
                 + &refill_words(&status.refill)
         }
         Err(cause) => format!("  {whose}  does not answer at {}: {cause}", entry.address),
     }
+}
+
+/// Returns words about the cores of a server, if it is pinned.
+fn cores_words(server: &ServerEntry) -> String {
+    server.cores.as_ref().map_or_else(String::new, |cores| format!("  on cores {cores}"))
 }
 
 /// Returns words about mirrored files, if copies are behind or damage was repaired.
@@ -431,6 +439,9 @@ pub(crate) fn state_json(state: &ServerState) -> serde_json::Value {
     match status {
         Ok(status) => json!({
             "id": entry.id, "pid": entry.pid, "host": entry.host, "address": entry.address,
+            "cores": entry.cores,
+            "user_seconds": status.processor.user_ns as f64 / 1e9,
+            "system_seconds": status.processor.system_ns as f64 / 1e9,
             "running": true, "clients": status.clients.saturating_sub(1),
             "requests": status.requests, "bytes_moved": status.bytes_moved,
             "cache_bytes": status.cache_bytes, "dirty_bytes": status.dirty_bytes,

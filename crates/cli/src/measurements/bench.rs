@@ -15,8 +15,10 @@ const PATTERNS: [&str; 2] = ["wbc", "rbc"];
 const RECORD_BYTES: u64 = 8192;
 
 pub(crate) fn run(arguments: &Bench) -> Result<(), UserError> {
-    if let Some(BenchCommand::Tops(tops)) = &arguments.command {
-        return super::tops::run(tops);
+    match &arguments.command {
+        Some(BenchCommand::Tops(tops)) => return super::tops::run(tops),
+        Some(BenchCommand::Compute(compute)) => return super::compute::run(compute),
+        None => {}
     }
     let plan = plan(arguments)?;
     plan.check()?;
@@ -28,7 +30,8 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), UserError> {
         None => {
             arguments.root.check()?;
             let caches = arguments.caches.options();
-            let options = ServerOptions { tcp_host: arguments.tcp.clone(), ..caches };
+            let (tcp_host, cores) = (arguments.tcp.clone(), arguments.server_cores.clone());
+            let options = ServerOptions { tcp_host, cores, ..caches };
             let started = TemporaryInstance::start(
                 &program,
                 arguments.servers,
@@ -120,6 +123,7 @@ fn plan(arguments: &Bench) -> Result<BenchPlan, UserError> {
     Ok(BenchPlan {
         clients: arguments.clients,
         client_host: arguments.client_host.clone(),
+        client_cores: None,
         block_bytes: arguments.block,
         cases: specs,
     })

@@ -169,6 +169,7 @@ impl BenchClient {
                 "node_group_size": 0,
             },
             "file": file, "source": { "Generated": 1 }, "life": "Fresh", "dump": null,
+            "counted": [],
         }}));
     }
 

@@ -1,6 +1,7 @@
 //! `instance.json`: which servers an instance has, where they listen, and how they work.
 
 use super::{Direct, Origin, ProcessName};
+use interface::CoreList;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -93,6 +94,9 @@ pub struct ServerEntry {
     /// Host of the server, if a launcher started it. `pid` and `data` are of that host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Cores that the server may use, if it is pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<CoreList>,
 }
 
 impl ServerEntry {

@@ -6,7 +6,7 @@ use super::options::HostOptions;
 use super::placement::Placement;
 use crate::lost_data::LostData;
 use client::{Direct, InstanceFile};
-use interface::Failure;
+use interface::{CoreList, Failure};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -52,6 +52,8 @@ pub(super) struct ServerOrder {
     pub(super) direct: Direct,
     pub(super) lost_data: LostData,
     pub(super) memory_bytes: Option<u64>,
+    /// Cores that the server may use. `None`: any core.
+    pub(super) cores: Option<CoreList>,
     pub(super) allow_root: bool,
     pub(super) key: [u8; 32],
 }

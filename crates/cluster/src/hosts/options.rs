@@ -2,6 +2,7 @@
 
 use crate::lost_data::LostData;
 use client::Direct;
+use interface::CoreList;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -21,6 +22,8 @@ pub struct HostOptions {
     pub lost_data: LostData,
     /// Memory of each server, in bytes, in which its files are. `None`: in the data directories.
     pub memory_bytes: Option<u64>,
+    /// Cores that the servers of each host share, each with its own part. `None`: any core.
+    pub cores: Option<CoreList>,
     /// True if servers may run as root.
     pub allow_root: bool,
     /// Time limit for each server to start, and again to serve, in seconds.

@@ -5,6 +5,7 @@
 
 use super::address::own_address;
 use super::control::ServerOrder;
+use crate::cores::pin_thread;
 use crate::data::MEMORY_PREFIX;
 use crate::private::{make_directory, refuse_links_in, refuse_root};
 use crate::server::ServerPlan;
@@ -31,7 +32,8 @@ pub fn serve_remote(extensions: Extensions) -> Result<(), UserError> {
     serve_started(begin(&order), bond, interrupted(), extensions)
 }
 
-/// Builds the plan of this server and makes its directories.
+/// Builds the plan of this server, pins this thread, which starts all others, and makes the
+/// server's directories.
 fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
     let version = env!("CARGO_PKG_VERSION");
     if order.version != version {
@@ -48,6 +50,7 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
     if !order.allow_root {
         refuse_root()?;
     }
+    order.cores.as_ref().map_or(Ok(()), pin_thread)?;
     let address = own_address(&order.host, &order.others).map_err(|cause| {
         UserError::new(
             ExitCode::NoServer,

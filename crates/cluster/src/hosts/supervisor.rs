@@ -17,7 +17,7 @@ use crate::process_name::own_name;
 use crate::stop::STOP_TIMEOUT;
 use client::{INSTANCE_SCHEMA, Instance, InstanceFile, Origin, ServerEntry};
 use futures_util::future::{join_all, try_join_all};
-use interface::{ExitCode, UserError};
+use interface::{CoreList, ExitCode, UserError};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -130,7 +130,8 @@ async fn begin<'a>(
             return Err(unexpected_message(one.id));
         };
         let (id, host, data) = (one.id, Some(one.host.to_owned()), found.data);
-        Ok::<_, UserError>(ServerEntry { id, address, pid, data, host })
+        let cores = cores_of(order.options.cores.as_ref(), &order.placements, id);
+        Ok::<_, UserError>(ServerEntry { id, address, pid, data, host, cores })
     }));
     let servers = servers.await?;
     let origin = Origin::mark(instance.directory());
@@ -243,9 +244,20 @@ fn server_order(
         direct: order.options.direct.clone(),
         lost_data: order.options.lost_data,
         memory_bytes: order.options.memory_bytes,
+        cores: cores_of(order.options.cores.as_ref(), &order.placements, id),
         allow_root: order.options.allow_root,
         key,
     }
+}
+
+/// Cores of server `id`: its part of a list that the servers of each host share.
+fn cores_of(cores: Option<&CoreList>, placements: &[Placement], id: u32) -> Option<CoreList> {
+    let host = &placements.get(id as usize)?.host;
+    let of_host = |placements: &[Placement]| {
+        placements.iter().filter(|placement| placement.host == *host).count() as u32
+    };
+    let (before, all) = (of_host(&placements[..id as usize]), of_host(placements));
+    cores.map(|cores| cores.part(before, all))
 }
 
 /// Name and label of each directory that servers have found.
@@ -309,8 +321,20 @@ fn unexpected_message(id: u32) -> UserError {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: servers start in waves that are small enough for every host.
+    //! Proves: servers start in waves that are small enough for every host, and those of a host
+    //! share its cores.
     use super::*;
+
+    #[test]
+    fn servers_of_a_host_share_its_cores() {
+        let placement = |host: &&str| Placement { host: (*host).to_owned(), data: Vec::new() };
+        let placements: Vec<Placement> = ["a", "b", "a", "c", "a"].iter().map(placement).collect();
+        let cores = "0-3,8-9".parse::<CoreList>().unwrap();
+        let own = |id| cores_of(Some(&cores), &placements, id).unwrap().to_string();
+        assert_eq!([0, 2, 4].map(own), ["0-1", "2-3", "8-9"]);
+        assert_eq!([1, 3].map(own), ["0-3,8-9", "0-3,8-9"]);
+        assert_eq!(cores_of(None, &placements, 0), None);
+    }
 
     #[test]
     fn waves_are_small() {

@@ -14,8 +14,8 @@ use std::rc::Rc;
 use tracing::debug;
 use units::{FileId, PeerId};
 use wire::{
-    Fault, Frequent, Message, ReadRequest, Reply, RequestId, ServerRequest, ServerStatus,
-    WriteRequest,
+    Fault, Frequent, Message, ProcessorUse, ReadRequest, Reply, RequestId, ServerRequest,
+    ServerStatus, WriteRequest,
 };
 use world::{NetworkError, Payload, Place, World};
 
@@ -200,6 +200,7 @@ impl<W: World> Server<W> {
 
     async fn status(&self) -> Result<Answer<W::Payload>, Fault> {
         let disks = self.disks().spaces().await?;
+        let used = self.world().used();
         let status = ServerStatus {
             clients: self.clients().count() as u32,
             requests: self.counters().requests(),
@@ -214,6 +215,10 @@ impl<W: World> Server<W> {
             files_behind: self.mirrors().files_behind(),
             repaired: self.disks().repaired(),
             refill: self.lacking().status(),
+            processor: ProcessorUse {
+                user_ns: (used.all - used.system).as_ns(),
+                system_ns: used.system.as_ns(),
+            },
         };
         Ok(Reply::Status(Box::new(status)).into())
     }

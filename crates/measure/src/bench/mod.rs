@@ -7,6 +7,6 @@ mod spec;
 
 pub(crate) use limits::measure_copy;
 pub use limits::measure_limits;
-pub(crate) use run::Clients;
 pub use run::bench;
+pub(crate) use run::{Clients, Observed};
 pub use spec::BenchPlan;

@@ -4,6 +4,7 @@ use super::spec::BenchPlan;
 use crate::ranks::{
     Answer, CaseOrder, CaseSpec, FileLife, Order, RankSpec, Ranks, SourceSpec, Work, peak_bytes,
 };
+use crate::span::Span;
 use client::{Instance, ServerEntry, Session};
 use cluster::Program;
 use interface::{BENCH_SCHEMA, ExitCode, Report, Row, UserError};
@@ -17,7 +18,18 @@ pub(crate) struct Clients {
     servers: u32,
     /// The servers' processes; none when they run on another machine.
     server_processes: Vec<u32>,
+    /// Those of them whose processor time the clients count.
+    counted: Vec<u32>,
     disks_per_server: u32,
+}
+
+/// Transfers of a case.
+pub(crate) struct Observed {
+    pub(crate) row: Row,
+    /// Each transfer, from the first client's beginning to the last one's end.
+    pub(crate) spans: Vec<Span>,
+    /// Processor time of the servers in all transfers, if it is counted, in nanoseconds.
+    pub(crate) servers_ns: u64,
 }
 
 /// Measures the cases of a plan on a running instance; calls `progress` with each row as it is
@@ -35,15 +47,11 @@ pub fn bench(
     let mut clients = Clients::start(instance, program, plan)?;
     let mut results = Vec::new();
     for (number, case) in plan.cases.iter().enumerate() {
-        let file = format!("bench-{:x}-{number}", clients.group);
+        let file = clients.file_name(number);
         let source = SourceSpec::Generated(number as u64 + 1);
         let measured = clients.measure(case, &file, source, FileLife::Fresh, None);
-        let row = measured.inspect_err(|_| {
-            // The client that was to remove the file may be gone. The first error is the one to
-            // report.
-            clients.ranks.end();
-            let _ = Session::new(instance.clone()).remove(&file);
-        })?;
+        // The client that was to remove the file may be gone.
+        let row = measured.inspect_err(|_| clients.give_up(instance, &file))?;
         progress(&row);
         results.push(row);
     }
@@ -70,6 +78,7 @@ impl Clients {
             instance: instance.directory().to_owned(),
             rank,
             block_bytes: plan.block_bytes,
+            cores: plan.client_cores.clone(),
             work: Work::Cases { group, clients: plan.clients, host: plan.client_host.clone() },
         });
         let is_here = |server: &&ServerEntry| instance.is_running(server);
@@ -79,6 +88,7 @@ impl Clients {
             plan: plan.clone(),
             servers: file.servers.len() as u32,
             server_processes: file.servers.iter().filter(is_here).map(|one| one.pid).collect(),
+            counted: Vec::new(),
             disks_per_server: file.disks_per_server,
         })
     }
@@ -93,6 +103,18 @@ impl Clients {
         life: FileLife,
         dump: Option<&Path>,
     ) -> Result<Row, UserError> {
+        self.observe(case, file, source, life, dump).map(|observed| observed.row)
+    }
+
+    /// As [`measure`](Self::measure), and tells when the transfers took place.
+    pub(crate) fn observe(
+        &mut self,
+        case: &CaseSpec,
+        file: &str,
+        source: SourceSpec,
+        life: FileLife,
+        dump: Option<&Path>,
+    ) -> Result<Observed, UserError> {
         let order = |rank: u32| {
             Order::Measure(CaseOrder {
                 case: case.clone(),
@@ -100,28 +122,57 @@ impl Clients {
                 source: source.clone(),
                 life,
                 dump: dump.map(|directory| directory.join(rank.to_string())),
+                // One rank counts for all.
+                counted: if rank == 0 { self.counted.clone() } else { Vec::new() },
             })
         };
         let measured = self.ranks.order(order, |answer| match answer {
             Answer::Measured { wrong: Some(wrong), .. } => Some(Err(wrong_data(case, &wrong))),
-            Answer::Measured { seconds, moved_bytes, peak_bytes, .. } => {
-                Some(Ok((seconds, moved_bytes, peak_bytes)))
+            Answer::Measured { spans, counted_ns, moved_bytes, peak_bytes, .. } => {
+                Some(Ok((spans, counted_ns, moved_bytes, peak_bytes)))
             }
             _ => None,
         })?;
         let mut slowest = vec![0.0_f64; case.repeat as usize];
-        let (mut moved, mut client_peak_bytes) = (0, 0);
-        for (seconds, moved_bytes, peak_bytes) in measured {
+        let mut all_spans: Vec<Span> = Vec::new();
+        let (mut moved, mut client_peak_bytes, mut servers_ns) = (0, 0, 0);
+        for (spans, counted_ns, moved_bytes, peak_bytes) in measured {
             moved += moved_bytes;
+            servers_ns += counted_ns;
             client_peak_bytes = peak_bytes.max(client_peak_bytes);
-            for (slowest, seconds) in slowest.iter_mut().zip(seconds) {
-                *slowest = slowest.max(seconds);
+            for (slowest, span) in slowest.iter_mut().zip(&spans) {
+                *slowest = slowest.max(span.seconds());
+            }
+            match all_spans.is_empty() {
+                true => all_spans = spans,
+                false => {
+                    for (all, span) in all_spans.iter_mut().zip(spans) {
+                        *all = all.around(span);
+                    }
+                }
             }
         }
         let mut row = self.row(case, &slowest, moved);
         row.client_peak_bytes = Some(client_peak_bytes);
         row.server_peak_bytes = self.server_processes.iter().map(|pid| peak_bytes(*pid)).max();
-        Ok(row)
+        Ok(Observed { row, spans: all_spans, servers_ns })
+    }
+
+    /// Has the clients count the servers' processor time during transfers from now on.
+    pub(crate) fn count_servers(&mut self) {
+        self.counted.clone_from(&self.server_processes);
+    }
+
+    /// Name of a file for case `number`.
+    pub(crate) fn file_name(&self, number: usize) -> String {
+        format!("bench-{:x}-{number}", self.group)
+    }
+
+    /// Ends the clients after a failure, and removes a file that they may have left.
+    pub(crate) fn give_up(&mut self, instance: &Instance, file: &str) {
+        self.ranks.end();
+        // The first error is the one to report.
+        let _ = Session::new(instance.clone()).remove(file);
     }
 
     fn row(&self, case: &CaseSpec, seconds: &[f64], moved_bytes: u64) -> Row {

@@ -1,7 +1,7 @@
 //! The plan of a bench.
 
 use crate::ranks::CaseSpec;
-use interface::UserError;
+use interface::{CoreList, UserError};
 use policy::Stripe;
 
 /// A set of cases to measure on one instance.
@@ -12,6 +12,8 @@ pub struct BenchPlan {
     /// Host of this machine on which the clients listen for one another, if servers listen by TCP;
     /// `None` for the one by which each client reaches server 0.
     pub client_host: Option<String>,
+    /// Cores that the clients may use. `None`: any core.
+    pub client_cores: Option<CoreList>,
     /// Bytes of a block.
     pub block_bytes: u64,
     /// Cases to measure, one after another.

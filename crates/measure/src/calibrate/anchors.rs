@@ -1,7 +1,7 @@
 //! Operations on one real server, with the processor time of each thread that takes part.
 
 use super::busy::BUSY;
-use super::threads::ThreadTimes;
+use crate::thread_times::ThreadTimes;
 use client::{Buffer, CollectiveOptions, Connection, File, Group, Instance};
 use filesystem::collective::Strategy;
 use interface::{ExitCode, UserError};

@@ -10,7 +10,6 @@ mod load;
 mod medium;
 mod parameters;
 mod residuals;
-mod threads;
 mod write;
 
 pub use parameters::{Measured, Parameters};

@@ -46,9 +46,35 @@ pub(crate) enum FileLife {
     Kept,
     /// The file exists from an earlier case, and is removed at the end.
     Existing,
+    /// The file exists from an earlier case, and remains.
+    Lasting,
+}
+
+/// Most records of one case of a strategy that makes a request for each: eight-byte records of a
+/// whole file would take most of an hour.
+const REQUESTED_RECORDS_MAX: u64 = 1 << 18;
+
+/// Returns the most bytes of one case of a strategy.
+pub(crate) fn bytes_max(strategy: Strategy, record_bytes: u64) -> u64 {
+    match strategy {
+        Strategy::Caching | Strategy::GlobalBarrier | Strategy::NodeGrouping => {
+            REQUESTED_RECORDS_MAX.saturating_mul(record_bytes)
+        }
+        Strategy::TwoPhase | Strategy::DiskDirected | Strategy::Noncollective => u64::MAX,
+    }
 }
 
 impl CaseSpec {
+    /// Returns the case with a smaller file, if it would have too many requests.
+    ///
+    /// # Errors
+    /// Fails when there is no such strategy or pattern.
+    pub fn with_few_requests(self) -> Result<Self, UserError> {
+        let (strategy, _) = self.parse()?;
+        let file_bytes = self.file_bytes.min(bytes_max(strategy, self.record_bytes));
+        Ok(Self { file_bytes, ..self })
+    }
+
     pub(crate) fn parse(&self) -> Result<(Strategy, Pattern), UserError> {
         let usage = |cause: String| {
             UserError::usage("cannot measure this case", cause, "see: unisono bench --help")

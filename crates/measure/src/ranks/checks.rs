@@ -6,6 +6,8 @@
 use super::case::{FileLife, parse_pattern};
 use super::source::Source;
 use super::spec::CaseOrder;
+use crate::span::{Span, now_ns};
+use crate::thread_times::ThreadTimes;
 use client::{CollectiveOptions, File, Group};
 use filesystem::collective::Strategy;
 use interface::{ExitCode, Failure, UserError, access_of};
@@ -13,7 +15,6 @@ use policy::{Access, Direction, OwnPart};
 use program::{Meeting, Transfer};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::PathBuf;
-use std::time::Instant;
 use units::ClientId;
 
 /// Content of a reader's memory before a read, so that missing bytes are noticed.
@@ -29,6 +30,8 @@ pub(super) struct Checks {
     is_written: bool,
     source: RefCell<Source>,
     dump: Option<PathBuf>,
+    /// Processes whose processor time is counted, with their times before the present transfer.
+    counted: RefCell<Vec<(u32, ThreadTimes)>>,
     file: OnceCell<File>,
     memory: RefCell<Vec<u8>>,
     repetitions: Cell<u32>,
@@ -38,8 +41,10 @@ pub(super) struct Checks {
 /// Results of the transfers so far.
 #[derive(Default)]
 pub(super) struct Results {
-    /// Seconds of each transfer.
-    pub(super) seconds: Vec<f64>,
+    /// Each transfer.
+    pub(super) spans: Vec<Span>,
+    /// Processor time of the counted processes in all transfers, in nanoseconds.
+    pub(super) counted_ns: u64,
     /// The first byte that was wrong.
     pub(super) wrong: Option<String>,
 }
@@ -60,9 +65,12 @@ impl Checks {
             access,
             direction,
             file_bytes: order.case.file_bytes,
-            is_written: order.life == FileLife::Existing,
+            is_written: matches!(order.life, FileLife::Existing | FileLife::Lasting),
             source: RefCell::new(source),
             dump: order.dump.clone(),
+            counted: RefCell::new(
+                order.counted.iter().map(|pid| (*pid, ThreadTimes::default())).collect(),
+            ),
             file: OnceCell::new(),
             memory: RefCell::default(),
             repetitions: Cell::default(),
@@ -108,6 +116,9 @@ impl Checks {
             }
             Direction::Read => memory.fill(UNREAD),
         }
+        for (pid, before) in &mut *self.counted.borrow_mut() {
+            *before = ThreadTimes::of(*pid)?;
+        }
         self.group.barrier()
     }
 
@@ -120,21 +131,23 @@ impl Checks {
         let Transfer { direction, part, .. } = transfer;
         let Some(file) = self.file.get() else { return Ok(()) };
         let memory = &mut *self.memory.borrow_mut();
-        let start = Instant::now();
+        let start_ns = now_ns();
         let moved = match direction {
             Direction::Write => self.group.write_as(options, file, part, memory),
             Direction::Read => self.group.read_as(options, file, part, memory),
         };
-        let seconds = start.elapsed().as_secs_f64();
+        let span = Span::since(start_ns);
         // Whoever compares now would take the processor from those that are still in the call.
         self.together(moved)?;
+        let counted_ns = self.counted_ns()?;
         let found = match direction {
             Direction::Read => self.compare(&self.access, memory),
             Direction::Write => self.read_back(file, options),
         };
         let found = self.together(found)?;
         let results = &mut *self.results.borrow_mut();
-        results.seconds.push(seconds);
+        results.spans.push(span);
+        results.counted_ns += counted_ns;
         results.wrong = results.wrong.take().or(found);
         Ok(())
     }
@@ -149,6 +162,15 @@ impl Checks {
             dumped.map_err(|error| input_failed(&error))?;
         }
         Ok(self.results.take())
+    }
+
+    /// Returns the processor time of the counted processes since all met before the transfer.
+    fn counted_ns(&self) -> Result<u64, UserError> {
+        let counted = self.counted.borrow();
+        let used = |(pid, before): &(u32, ThreadTimes)| {
+            ThreadTimes::of(*pid).map(|after| after.all_since(before))
+        };
+        counted.iter().map(used).sum()
     }
 
     fn rank(&self) -> ClientId {

@@ -18,7 +18,7 @@ mod source;
 mod spec;
 
 pub use case::CaseSpec;
-pub(crate) use case::{FileLife, SourceSpec, parse_pattern};
+pub(crate) use case::{FileLife, SourceSpec, bytes_max, parse_pattern};
 pub(crate) use children::Ranks;
 pub(crate) use process::peak_bytes;
 pub use process::run_rank;

@@ -8,6 +8,7 @@ use super::rank::{LateConnection, NewFiles, RealRank};
 use super::spec::{Answer, CaseOrder, Order, RankSpec, Work};
 use crate::orders::ChildSide;
 use client::{CollectiveOptions, ConnectionOptions, Group, Instance};
+use cluster::pin_thread;
 use interface::UserError;
 use policy::DiskOrder;
 use program::Program;
@@ -90,6 +91,8 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// Connects to the instance, unless the program of a trace does so when it opens a file.
 fn connect(spec: RankSpec) -> Result<(RankSpec, LateConnection), UserError> {
+    // Before the threads of the connection start, which take it over.
+    spec.cores.as_ref().map_or(Ok(()), pin_thread)?;
     let mut options = ConnectionOptions::from_environment()?;
     if let Work::Cases { host, .. } = &spec.work {
         // Transfers use memory of the rank.
@@ -210,7 +213,7 @@ fn measure(rank: &RealRank, group: &Group, order: &CaseOrder) -> Result<Answer, 
         names: program.names("").into_keys().map(|name| (name, order.file.clone())).collect(),
         new_files: match order.life {
             FileLife::Fresh | FileLife::Kept => NewFiles::OfBytes(case.file_bytes),
-            FileLife::Existing => NewFiles::Existing,
+            FileLife::Existing | FileLife::Lasting => NewFiles::Existing,
         },
         checks: Some(Rc::clone(&checks)),
         ..rank.clone()
@@ -224,13 +227,14 @@ fn measure(rank: &RealRank, group: &Group, order: &CaseOrder) -> Result<Answer, 
     let closed = file.close();
     let moved_bytes = access.own_part(ClientId(group.rank())).bytes();
     let peak_bytes = peak_bytes(std::process::id());
-    let measured = measured.map(|Results { seconds, wrong }| Answer::Measured {
-        seconds,
+    let measured = measured.map(|Results { spans, counted_ns, wrong }| Answer::Measured {
+        spans,
+        counted_ns,
         moved_bytes,
         wrong,
         peak_bytes,
     });
-    if order.life != FileLife::Kept {
+    if !matches!(order.life, FileLife::Kept | FileLife::Lasting) {
         // No client has the file open any more. After a failure it goes all the same: another
         // client may have stopped.
         let together = if measured.is_ok() { group.barrier() } else { Ok(()) };

@@ -1,7 +1,8 @@
 //! Orders to the process of a rank, and its answers.
 
 use super::case::{CaseSpec, FileLife, SourceSpec};
-use interface::Failure;
+use crate::span::Span;
+use interface::{CoreList, Failure};
 use program::RankReport;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ pub(crate) struct RankSpec {
     pub(crate) rank: u32,
     /// Bytes of a block of the files that the rank makes.
     pub(crate) block_bytes: u64,
+    /// Cores that the process may use. `None`: any core.
+    pub(crate) cores: Option<CoreList>,
     pub(crate) work: Work,
 }
 
@@ -65,6 +68,8 @@ pub(crate) struct CaseOrder {
     pub(crate) life: FileLife,
     /// File in which to leave the memory after a read, for a caller that assembles the whole file.
     pub(crate) dump: Option<PathBuf>,
+    /// Processes whose processor time the rank counts during its transfers: those of the servers.
+    pub(crate) counted: Vec<u32>,
 }
 
 /// Answer of the process of a rank to its parameters, and to each order, on one line.
@@ -74,9 +79,16 @@ pub(crate) enum Answer {
     Ready,
     /// The program has ended.
     Ended(RankReport),
-    /// Seconds of each transfer, from the barrier before it to its end; and a description of the
-    /// first byte of this rank that was wrong, if any.
-    Measured { seconds: Vec<f64>, moved_bytes: u64, wrong: Option<String>, peak_bytes: u64 },
+    /// Each transfer, from the barrier before it to its end; processor time of the counted
+    /// processes in all transfers; and a description of the first byte of this rank that was wrong,
+    /// if any.
+    Measured {
+        spans: Vec<Span>,
+        counted_ns: u64,
+        moved_bytes: u64,
+        wrong: Option<String>,
+        peak_bytes: u64,
+    },
     /// Reason of the failure.
     Failed(Failure),
 }

@@ -19,7 +19,8 @@ use units::{Duration, Instant, PeerId, PieceRun, RegionId, Run, Timestamp};
 use world::payload::Kind;
 use world::{
     Address, Clock, Disks, Incoming, Memory, Message, Network, NetworkError, OneSided, Payloads,
-    Processor, Randomness, RecordChange, RecordTable, Records, RecordsError, Tasks, TransferError,
+    Processor, ProcessorTime, Randomness, RecordChange, RecordTable, Records, RecordsError, Tasks,
+    TransferError,
 };
 
 impl<P: Kind> Machine<P> {
@@ -245,6 +246,10 @@ impl<P: Kind> Tasks for SimulatedWorld<P> {
 impl<P: Kind> Processor for SimulatedWorld<P> {
     fn compute(&self, cost: Duration) -> impl Future<Output = ()> + 'static {
         self.until_done(&self.occupy(cost, || What::Compute))
+    }
+
+    fn used(&self) -> ProcessorTime {
+        ProcessorTime { all: self.node.processor.borrow().busy(), system: Duration::ZERO }
     }
 }
 

@@ -14,6 +14,7 @@
 mod compare;
 mod deadline;
 mod outcome;
+mod processor;
 mod program;
 mod report;
 mod screen;
@@ -35,6 +36,7 @@ use deadline::{Deadline, end_of_run};
 use interface::{ExitCode, UserError, size_word};
 use measure::{PlainRates, plain_rates};
 use outcome::{Ending, Outcome, PlaceOfFiles};
+use processor::{ProcessorTimes, ServersUse};
 use report::Report;
 use staging::{CopyOut, Files, StagedOut};
 use std::os::unix::process::ExitStatusExt;
@@ -80,6 +82,7 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     let mounted = arguments.mount.as_ref();
     let mounted = mounted.map(|it| MountOfRun::start(job.instance(), it)).transpose()?;
     job.keep_directory(true);
+    let before_program = ProcessorTimes::of(job.instance());
     let place = (preload.as_ref(), mounted.as_ref().map(MountOfRun::directory));
     let ended = execute(arguments, place, &job, &signals, deadline.as_ref());
     drop(mounted);
@@ -94,6 +97,9 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     let message = format!("unisono: interrupted; the data of the run is kept: {again}");
     signals.stop_on_signal(job.instance(), message);
     let mut outcome = finish(arguments, &mut job, ending, &copy_out, &again);
+    let (file, seconds) = (&outcome.file, outcome.ending.seconds);
+    let used = ServersUse::between(file, &before_program, &outcome.servers, seconds);
+    outcome.processor = used;
     remark(&mut outcome, &signals, &copy_out.target);
     if let (Some(compare), Some(before)) = (&compare, before) {
         compare_with(&mut outcome, before, compare, &signals);
@@ -146,6 +152,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
             let options = ServerOptions {
                 cache_bytes: arguments.cache,
                 memory_bytes: arguments.memory,
+                cores: arguments.server_cores.clone(),
                 ..ServerOptions::default()
             };
             let parent = std::env::temp_dir();
@@ -159,6 +166,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
                 disk_timeout_s: client::DISK_TIMEOUT_S,
                 direct: Direct::None,
                 memory_bytes: arguments.memory,
+                cores: arguments.server_cores.clone(),
                 allow_root: arguments.root.allow_root,
                 start_timeout_s: START_TIMEOUT_S,
                 remote_program: None,
@@ -281,6 +289,7 @@ fn finish<'a>(
         notes,
         what_if,
         compared: None,
+        processor: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Everything that a run has come to, as the screen and the JSON object show it.
 
 use super::compare::Compared;
+use super::processor::ServersUse;
 use super::report::Report;
 use super::staging::{Files, StagedOut};
 use super::what_if::WhatIf;
@@ -34,6 +35,8 @@ pub(super) struct Outcome<'a> {
     pub(super) what_if: Option<WhatIf>,
     /// The program without Unisono, if that was asked for.
     pub(super) compared: Option<Compared>,
+    /// Processor time of the servers, if all have told it.
+    pub(super) processor: Option<ServersUse>,
 }
 
 /// End of the program.
@@ -114,6 +117,7 @@ impl Outcome<'_> {
             },
             "instance": self.instance,
             "servers": self.servers_json(),
+            "servers_processor": self.processor,
             "ranks": { "reported": self.report.processes.len(),
                        "expected": self.report.expected() },
             "mpi": self.report.libraries(),

@@ -5,6 +5,7 @@
 //! Rows, hints and notes beyond the first few are counted.
 
 use super::outcome::{Outcome, PlaceOfFiles};
+use super::processor::ServersUse;
 use super::report::CallReport;
 use super::staging::from_here;
 use super::what_if::WhatIf;
@@ -74,7 +75,19 @@ fn head(outcome: &Outcome<'_>) -> Vec<String> {
         format!("  data    {}{more}", fit(first_data, COLUMNS_MAX - 10 - more.len())),
     ];
     lines.extend(protection(outcome));
+    lines.extend(outcome.processor.as_ref().map(processor));
     lines
+}
+
+/// Line that says what processor time servers took while the program ran.
+fn processor(used: &ServersUse) -> String {
+    let ServersUse { user_seconds, system_seconds, cores, share } = *used;
+    let all = match cores.zip(share) {
+        Some((cores, share)) => format!("{} of {}", percent(share), plural(cores as u32, "core")),
+        None => format!("{} of processor time", time(user_seconds + system_seconds)),
+    };
+    let (user, system) = (time(user_seconds), time(system_seconds));
+    format!("  servers took {all}: {user} user, {system} system")
 }
 
 /// Line that says what the loss of a server would have lost, if there are several.

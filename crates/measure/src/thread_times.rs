@@ -6,26 +6,26 @@ use std::io;
 
 /// Nanoseconds of processor time that the threads of a process have used, by the threads' names.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ThreadTimes(BTreeMap<String, u64>);
+pub(crate) struct ThreadTimes(BTreeMap<String, u64>);
 
 impl ThreadTimes {
     /// Reads the times of process `pid`.
     ///
     /// # Errors
     /// Fails when the process has ended, or the system does not count.
-    pub(super) fn of(pid: u32) -> Result<Self, UserError> {
+    pub(crate) fn of(pid: u32) -> Result<Self, UserError> {
         read(pid).map(Self).map_err(|error| {
             UserError::new(
                 ExitCode::Failed,
                 "cannot measure the processor time of threads",
                 format!("/proc/{pid}/task/*/schedstat: {error}"),
-                "calibrate on a system whose kernel counts it (CONFIG_SCHED_INFO)",
+                "measure on a system whose kernel counts it (CONFIG_SCHED_INFO)",
             )
         })
     }
 
     /// Time since `earlier` of the threads whose name begins with `prefix`.
-    pub(super) fn since(&self, earlier: &Self, prefix: &str) -> u64 {
+    pub(crate) fn since(&self, earlier: &Self, prefix: &str) -> u64 {
         let used = |(name, time): (&String, &u64)| {
             time.saturating_sub(earlier.0.get(name).copied().unwrap_or_default())
         };
@@ -33,7 +33,7 @@ impl ThreadTimes {
     }
 
     /// Time since `earlier` of all threads.
-    pub(super) fn all_since(&self, earlier: &Self) -> u64 {
+    pub(crate) fn all_since(&self, earlier: &Self) -> u64 {
         self.since(earlier, "")
     }
 }
