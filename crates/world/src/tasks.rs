@@ -1,6 +1,7 @@
 //! Clock, tasks, processor and randomness.
 
 use std::future::Future;
+use thiserror::Error;
 use units::{Duration, Instant, Timestamp};
 
 /// The clock of this machine.
@@ -50,6 +51,29 @@ pub trait Processor: 'static {
     /// 1997, Table I); a faster processor takes less. Requests are served one at a time, in the
     /// order of their calls. In a real world the work itself takes the time, and this call is free.
     fn compute(&self, cost: Duration) -> impl Future<Output = ()> + 'static;
+
+    /// Executes a job that may take long, while the tasks of this node go on. Jobs of a node are
+    /// executed one at a time; the number of those that are queued is bounded, and further callers
+    /// wait for room. The job costs the reference processor `cost`; in a real world it takes the
+    /// time that it takes.
+    ///
+    /// A job whose future is dropped is not begun, or its result is dropped.
+    ///
+    /// # Errors
+    /// [`JobFailed`] if the job panics, or if the node cannot execute jobs.
+    fn compute_apart<R: Send + 'static>(
+        &self,
+        cost: Duration,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> impl Future<Output = Result<R, JobFailed>> + 'static;
+}
+
+/// A job that has no result.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("a computation has failed: {cause}")]
+pub struct JobFailed {
+    /// Reason.
+    pub cause: String,
 }
 
 /// Random numbers, reproducible where the world is.
