@@ -13,7 +13,7 @@ use interface::{
 use std::io::{self, Write};
 use std::process::{Command, ExitCode, Stdio};
 
-/// Selects records of samples of four bytes of which one is above `height` and above its neighbours.
+/// Selects records of samples of four bytes, of which one is above `height` and its neighbours.
 #[derive(Clone)]
 struct Peak {
     height: f32,

@@ -57,7 +57,8 @@ def _module_bytes(module: Module | None) -> bytes | None:
         with open(module, "rb") as file:
             return file.read(_MODULE_READ_MAX)
     except OSError as error:
-        raise errors.UsageError(f"cannot read the module {os.fspath(module)!r}", str(error), "give a local file that you may read") from error
+        what = f"cannot read the module {os.fspath(module)!r}"
+        raise errors.UsageError(what, str(error), "give a local file that you may read") from error
 
 
 class Condition:

@@ -89,8 +89,8 @@ impl Costs {
         Duration::from_ns(bytes.saturating_mul(self.scan_ps_per_byte) / 1_000)
     }
 
-    /// Returns the cost of having a module look at `bytes` bytes of records, and of compiling one of
-    /// so many bytes.
+    /// Returns the cost of having a module look at `bytes` bytes of records, and of compiling one
+    /// of so many bytes.
     pub(crate) fn module(&self, bytes: u64) -> Duration {
         Duration::from_ns(bytes.saturating_mul(self.module_ps_per_byte) / 1_000)
     }

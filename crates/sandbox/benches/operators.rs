@@ -1,18 +1,13 @@
-//! Speed of the three kinds of operators over the same records in memory: an expression, an operator
-//! compiled into the program, and a module. Prints medians of interleaved rounds as GB/s, and their
-//! ratios to the expression.
+//! Speed of the three kinds of operators over the same records in memory: an expression, an
+//! operator compiled into the program, and a module. Prints the fastest of interleaved rounds as
+//! GB/s, which other programs disturb least, and the ratio of its time to that of the expression.
 //!
 //! ```sh
 //! cargo bench -p sandbox
 //! ```
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "it is \
-                                                                                             a bench"
-)]
+#![allow(clippy::unwrap_used, reason = "a bench may panic")]
+#![allow(clippy::disallowed_types, reason = "it measures time")]
 
 use policy::{
     Answers, Comparison, Condition, Constant, Expression, Extensions, FailedOperator, FieldAt,
@@ -27,7 +22,7 @@ use std::time::Instant;
 /// Bytes of the records, in pieces as servers look at them.
 const TOTAL_BYTES: usize = 64 << 20;
 const BLOCK_BYTES: usize = 1 << 20;
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 15;
 
 /// The condition of the example of docs/modules.md: an f8 behind a u4 is above 7.5.
 #[derive(Clone)]
@@ -90,14 +85,14 @@ fn main() {
 
 fn measure(mut kinds: [(&str, Selector); 4], image: &[u8], record_bytes: usize) {
     let block = BLOCK_BYTES / record_bytes * record_bytes;
-    let mut times = [const { Vec::new() }; 4];
+    let mut fastest = [f64::INFINITY; 4];
     for _ in 0..ROUNDS {
-        for ((_, selector), times) in kinds.iter_mut().zip(&mut times) {
+        for ((_, selector), fastest) in kinds.iter_mut().zip(&mut fastest) {
             let begun = Instant::now();
             for block in image.chunks(block) {
                 black_box(selector.look_at(0, black_box(block)).unwrap());
             }
-            times.push(begun.elapsed().as_secs_f64());
+            *fastest = fastest.min(begun.elapsed().as_secs_f64());
         }
     }
     let count = |selector: &Selector| match selector.reduced() {
@@ -106,13 +101,9 @@ fn measure(mut kinds: [(&str, Selector); 4], image: &[u8], record_bytes: usize) 
     };
     assert_eq!(count(&kinds[0].1), count(&kinds[1].1), "the operators select the same");
     assert_eq!(count(&kinds[0].1), count(&kinds[2].1), "the operators select the same");
-    let medians = times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[ROUNDS / 2]
-    });
     println!("records of {record_bytes} bytes");
-    for ((name, _), seconds) in kinds.iter().zip(medians) {
+    for ((name, _), seconds) in kinds.iter().zip(fastest) {
         let speed = image.len() as f64 / seconds / 1e9;
-        println!("  {name:32} {speed:6.2} GB/s  {:6.1} x", seconds / medians[0]);
+        println!("  {name:32} {speed:6.2} GB/s  {:6.1} x", seconds / fastest[0]);
     }
 }

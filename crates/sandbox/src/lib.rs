@@ -1,8 +1,8 @@
 //! Modules of WebAssembly that users send to servers, as operators over records.
 //!
 //! A module exports its memory and a function `select`, and imports nothing. For each batch of
-//! records the server copies the records into the memory of the module, calls `select`, and copies a
-//! number for each record out. docs/modules.md is the page for their authors.
+//! records the server copies the records into the memory of the module, calls `select`, and copies
+//! a number for each record out. docs/modules.md is the page for their authors.
 //!
 //! Invariants, for any bytes as a module:
 //! - It reaches nothing but its own memory, which has at most [`MEMORY_BYTES_MAX`].

@@ -2,7 +2,7 @@
 
 use wasmi::{CompilationMode, Config, EnforcedLimits, Engine, StoreLimits, StoreLimitsBuilder};
 
-/// Largest number of bytes of the memory of a module, in which the records of a batch have room too.
+/// Largest number of bytes of the memory of a module, in which the records of a batch have room.
 pub const MEMORY_BYTES_MAX: usize = 16 << 20;
 
 /// Largest number of elements of the table of a module.

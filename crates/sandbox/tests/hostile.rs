@@ -66,7 +66,8 @@ fn what_is_no_module_is_refused() {
             "exports no function \"select\"",
         ),
         (
-            "(module (memory (export \"memory\") 1) (global (export \"select\") i32 (i32.const 0)))",
+            "(module (memory (export \"memory\") 1) (global (export \"select\") i32 \
+             (i32.const 0)))",
             "exports no function \"select\"",
         ),
         ("(module (import \"env\" \"now\" (func)))", "imports \"env.now\""),

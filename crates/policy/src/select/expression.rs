@@ -243,9 +243,8 @@ impl Node {
             }
             Self::Always(_) => Ok(ValueKind::Truth),
             Self::Answer => Ok(ValueKind::Signed),
-            Self::IsTrue { of } => at(*of).map(|_| ValueKind::Truth),
-            Self::CompareConstant { of, .. } | Self::In { of, .. } => {
-                // What is true or false is compared as 0 and 1.
+            // What is true or false is compared as 0 and 1.
+            Self::IsTrue { of } | Self::CompareConstant { of, .. } | Self::In { of, .. } => {
                 at(*of).map(|_| ValueKind::Truth)
             }
             Self::Compare { of, with, .. } => {

@@ -13,7 +13,7 @@
 //! | `comparison.rs` | comparisons of columns with constants and with one another |
 //! | `functions.rs` | functions that a program adds to its servers |
 //! | `evaluator.rs` | an expression, computed for many records at a time |
-//! | `operator.rs` | what looks at records: the trait of expressions, of operators of programs, and of modules |
+//! | `operator.rs` | what looks at records: the trait of expressions and all others |
 //! | `programmed.rs` | operators that are made of expressions |
 //! | `bounds.rs` | bounds of fields, by which blocks are known in which nothing matches |
 //! | `reduction.rs` | counts, extremes, sums and histograms |

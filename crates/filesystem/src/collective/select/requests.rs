@@ -1,7 +1,7 @@
 //! Requests for records that match.
 
 use super::active::{ActiveSelection, ModulePermit};
-use super::{deliver, scan};
+use super::{deliver, job_fault, scan};
 use crate::server::Server;
 use crate::server::answer::Answer;
 use crate::server::files::open_file::OpenFile;
@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use units::{FileId, PeerId, Run};
 use wire::{COUNTED_BLOCKS_MAX, Fault, HEADS_BYTES_MAX, Reply, SelectReply, SelectRequest};
-use world::{JobFailed, Memory, Payload, World};
+use world::{Memory, Payload, World};
 
 /// Serves a request for records that match. Ends with the client's session.
 pub(crate) async fn serve<W: World>(
@@ -108,11 +108,6 @@ async fn check<W: World>(
     let extensions = extensions.clone();
     let checked = server.world().compute_apart(cost, move || selection.check(sizes, &extensions));
     Ok((checked.await.map_err(job_fault)?.map_err(bad)?, Some(permit)))
-}
-
-/// Fault of a selection whose computation in another place has failed.
-pub(super) fn job_fault(failed: JobFailed) -> Fault {
-    Fault::BadSelection { cause: failed.to_string() }
 }
 
 /// Answers with the starts of some blocks.

@@ -2,8 +2,7 @@
 
 use super::super::disk_directed::server::blocks_in_order;
 use super::active::{ActiveSelection, FoundBlock};
-use super::all_ended;
-use super::requests::job_fault;
+use super::{all_ended, job_fault};
 use crate::server::Server;
 use crate::server::files::open_file::OpenFile;
 use futures_util::FutureExt;
