@@ -2,7 +2,7 @@
 //! `select`; one that fails ends its call with a cause, and servers go on meanwhile.
 
 use crate::support;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use support::{Ended, Place, USAGE};
 
 const TYPE: &str = "id:u4, energy:f8";
@@ -29,7 +29,7 @@ fn module(place: &Place, name: &str, text: &str) -> PathBuf {
     place.file(name, &wat::parse_str(text).expect("it is a module"))
 }
 
-fn select(place: &Place, module: &PathBuf, words: &[&str]) -> Ended {
+fn select(place: &Place, module: &Path, words: &[&str]) -> Ended {
     let module = module.to_str().expect("it is a text");
     let begin = ["select", "events", "--type", TYPE, "--module", module];
     place.run(&[&begin[..], words].concat())

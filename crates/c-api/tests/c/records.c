@@ -116,7 +116,7 @@ int main(void)
         0, 'a', 's', 'm', 1, 0, 0, 0, 1, 9, 1, 0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f, /* type */
         3, 2, 1, 0, 5, 3, 1, 0, 1, /* a function of it, a memory of a page */
         7, 19, 2, 6, 'm', 'e', 'm', 'o', 'r', 'y', 2, 0, 6, 's', 'e', 'l', 'e', 'c', 't', 0, 0,
-        10, 40, 1, 38, 0, 3, 0x40, /* loop */
+        10, 37, 1, 35, 0, 3, 0x40, /* loop */
         0x20, 1, 4, 0x40, /* if there is a record left */
         0x20, 3, 0x42, 5, 0x37, 3, 0, /* its answer is 5 */
         0x20, 3, 0x41, 8, 0x6a, 0x21, 3, 0x20, 1, 0x41, 1, 0x6b, 0x21, 1, 0x0c, 1, /* next */
