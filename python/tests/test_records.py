@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pathlib
 import subprocess
 
 import numpy as np
@@ -355,3 +356,51 @@ def test_a_killed_server_ends_a_selection(own_instance):
     os.kill(servers[1]["process"]["pid"] if "process" in servers[1] else servers[1]["pid"], signal.SIGKILL)
     with pytest.raises(errors.ServerLeftError):
         records.read_where("value < 100")
+
+
+MODULE = pathlib.Path(__file__).parents[2] / "docs" / "modules" / "above.wasm"
+
+
+def test_modules_select_as_conditions_do(instance):
+    """The module selects records whose energy is above 7.5; their numbers are their ids."""
+    made = np.zeros(50_000, [("id", "<u4"), ("energy", "<f8")])
+    made["id"], made["energy"] = range(50_000), np.arange(50_000) * 7919 % 1000 / 100
+    _store("above", made, block_bytes=65536)
+    records = unisono.open_records("unisono://above", made.dtype)
+    expected = made[made["energy"] > 7.5]
+    for module in (MODULE, str(MODULE), MODULE.read_bytes(), bytearray(MODULE.read_bytes())):
+        assert np.array_equal(records.read_where(module=module), expected)
+    assert np.array_equal(records.read_where("id < 999", module=MODULE), expected[expected["id"] < 999])
+    assert np.array_equal(records.read_by("answer() % 1", module=MODULE), expected)
+    assert records.count_where(module=MODULE) == len(expected)
+    assert records.maximum("answer()", module=MODULE) == expected["id"].max()
+    assert records.minimum("answer()", records["id"] > 9, module=MODULE) == expected["id"][expected["id"] > 9].min()
+    assert records.sum("answer()", module=MODULE) == expected["id"].sum()
+    counts, edges = records.histogram("answer()", 4, module=MODULE)
+    assert np.array_equal(counts, np.histogram(expected["id"], edges)[0])
+
+
+def test_modules_that_fail_are_told(instance, tmp_path):
+    _store("plain", np.arange(1000, dtype="<u4"))
+    records = unisono.open_records("unisono://plain", "<u4")
+    start = b"\0asm\x01\0\0\0"
+    for module, cause in [
+        (b"(module)", "binary form"),
+        (start + b"\0" * (1 << 20), "the limit is 1048576"),
+        (tmp_path / "missing", "No such file"),
+    ]:
+        with pytest.raises(errors.UsageError) as told:
+            records.count_where(module=module)
+        assert cause in told.value.cause
+    with pytest.raises(errors.BadAccessError) as told:
+        records.count_where(module=start)
+    assert "exports no memory" in told.value.cause
+    with pytest.raises(errors.BadAccessError) as told:
+        records.read_where(operator="peak")
+    assert 'no operator "peak"' in told.value.cause
+    with pytest.raises(errors.UsageError):
+        records.read_where(operator="peak", module=MODULE)
+    with pytest.raises(errors.BadAccessError) as told:
+        records.sum("answer()")
+    assert "answer() is the number" in told.value.cause
+    assert records.count_where() == 1000

@@ -247,6 +247,8 @@ def find_records(
     group: Group | None = None,
     share: str = "even",
     key: str | None = None,
+    operator: str | None = None,
+    module: bytes | None = None,
 ) -> Records:
     """Find records that match; `share` is even, part or key. Collective."""
 
@@ -261,6 +263,8 @@ def reduce_records(
     group: Group | None = None,
     of: str = "",
     edges: Sequence[float] | None = None,
+    operator: str | None = None,
+    module: bytes | None = None,
 ) -> tuple[Any, tuple[int, int]]:
     """Return count, minimum, maximum, sum or histogram of records that match, and blocks. Collective."""
 

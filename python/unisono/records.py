@@ -15,7 +15,7 @@ import numbers
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.lib import format as npy
@@ -28,6 +28,12 @@ from ._together import OfFile, Processes, open_together
 
 __all__ = ["Condition", "Records", "Value", "open_records"]
 
+# Bytes of a module, or the local file that has them.
+Module: TypeAlias = "bytes | bytearray | memoryview | str | os.PathLike[str]"
+
+# Bytes of a module that are read: more than it may have.
+_MODULE_READ_MAX = 1 << 24
+
 
 def _constant(value: Any) -> str:
     """Return a number as a condition has it."""
@@ -39,6 +45,20 @@ def _constant(value: Any) -> str:
     raise errors.UsageError(
         f"cannot compare a field with {value!r}", f"{type(value).__name__} is no real number", "give an integer or a float"
     )
+
+
+def _module_bytes(module: Module | None) -> bytes | None:
+    """Return the bytes of a module, which may be in a local file."""
+    if module is None:
+        return None
+    if not isinstance(module, (str, os.PathLike)):
+        return bytes(module)
+    try:
+        with open(module, "rb") as file:
+            return file.read(_MODULE_READ_MAX)
+    except OSError as error:
+        what = f"cannot read the module {os.fspath(module)!r}"
+        raise errors.UsageError(what, str(error), "give a local file that you may read") from error
 
 
 class Condition:
@@ -235,7 +255,9 @@ class Records(OfFile):
     def __repr__(self) -> str:
         return f"<unisono records {self._file.name!r}: {len(self)} of {self.dtype}, rank {self.rank} of {self.size}>"
 
-    def _found(self, condition: Condition | str | None, share: str, key: str | None) -> np.ndarray[Any, Any]:
+    def _found(
+        self, condition: Condition | str | None, share: str, key: str | None, operator: str | None, module: Module | None
+    ) -> np.ndarray[Any, Any]:
         found = find_records(
             self._file,
             self._type,
@@ -245,13 +267,22 @@ class Records(OfFile):
             group=self._group,
             share=share,
             key=key,
+            operator=operator,
+            module=_module_bytes(module),
         )
         self.blocks_read, self.blocks_skipped = found.blocks
         records = np.empty(found.count, self.dtype)
         found.read_into(records.view(np.uint8))
         return records
 
-    def read_where(self, condition: Condition | str | None = None, *, share: str = "even") -> np.ndarray[Any, Any]:
+    def read_where(
+        self,
+        condition: Condition | str | None = None,
+        *,
+        share: str = "even",
+        operator: str | None = None,
+        module: Module | None = None,
+    ) -> np.ndarray[Any, Any]:
         """Read the records that match. The servers look at all records, and only these travel. Collective.
 
         Parameters
@@ -262,6 +293,11 @@ class Records(OfFile):
             Of several processes each gets as many records as the others, or one more; or those in an equal
             part of the file. Both in the order of the file, so that the parts of all ranks one after the
             other are all records that match.
+        operator : str, optional
+            Operator of the program of the servers, which selects among the records for which the condition is
+            true.
+        module : bytes or path, optional
+            Module of WebAssembly that does so: it runs in the servers, and reaches nothing but the records.
 
         Returns
         -------
@@ -281,17 +317,27 @@ class Records(OfFile):
         >>> records.read_where((records["energy"] > 9.99) & (records["id"] % 2 == 1))
         array([(999, 10.)], dtype=[('id', '<u4'), ('energy', '<f8')])
         """
-        return self._found(condition, share, None)
+        return self._found(condition, share, None, operator, module)
 
-    def read_by(self, key: Value | str, where: Condition | str | None = None) -> np.ndarray[Any, Any]:
+    def read_by(
+        self,
+        key: Value | str,
+        where: Condition | str | None = None,
+        *,
+        operator: str | None = None,
+        module: Module | None = None,
+    ) -> np.ndarray[Any, Any]:
         """Read the records whose key is the rank of this process. Collective.
 
         Parameters
         ----------
         key : Value or str
-            Integer of each record: the rank of the process that gets it. A negative one means nobody.
+            Integer of each record: the rank of the process that gets it. A negative one means nobody. The text
+            "answer()" is the number that an operator or a module gives to a record.
         where : Condition, str or None
             Condition for a record to be read at all.
+        operator, module
+            As for :meth:`read_where`.
 
         Returns
         -------
@@ -309,9 +355,17 @@ class Records(OfFile):
         >>> len(ids.read_by(ids["id"].hash() % ids.size))
         1000
         """
-        return self._found(where, "key", _text(key))
+        return self._found(where, "key", _text(key), operator, module)
 
-    def _reduced(self, condition: Condition | str | None, what: str, of: Value | str = "", edges: Any = None) -> Any:
+    def _reduced(
+        self,
+        condition: Condition | str | None,
+        what: str,
+        of: Value | str,
+        operator: str | None,
+        module: Module | None,
+        edges: Any = None,
+    ) -> Any:
         value, (self.blocks_read, self.blocks_skipped) = reduce_records(
             self._file,
             self._type,
@@ -322,6 +376,8 @@ class Records(OfFile):
             group=self._group,
             of=_text(of),
             edges=edges,
+            operator=operator,
+            module=_module_bytes(module),
         )
         return value
 
@@ -346,28 +402,51 @@ class Records(OfFile):
         texts = [_text(field) for field in fields]
         summarise_records(self._file, self._type, self.offset, self._count, texts, group=self._group)
 
-    def count_where(self, condition: Condition | str | None = None) -> int:
+    def count_where(
+        self, condition: Condition | str | None = None, *, operator: str | None = None, module: Module | None = None
+    ) -> int:
         """Return the number of all records that match. Collective; no record travels.
 
         >>> unisono.open_records("unisono://events.npy").count_where("energy < 5 and id % 10 == 0")
         50
         """
-        count: int = self._reduced(condition, "count")
+        count: int = self._reduced(condition, "count", "", operator, module)
         return count
 
-    def minimum(self, value: Value | str, where: Condition | str | None = None) -> Any:
+    def minimum(
+        self,
+        value: Value | str,
+        where: Condition | str | None = None,
+        *,
+        operator: str | None = None,
+        module: Module | None = None,
+    ) -> Any:
         """Return the smallest value of all records that match; NaN if there is one, None without records. Collective.
 
         >>> unisono.open_records("unisono://events.npy").minimum("id", where="energy > 5")
         500
         """
-        return self._reduced(where, "minimum", value)
+        return self._reduced(where, "minimum", value, operator, module)
 
-    def maximum(self, value: Value | str, where: Condition | str | None = None) -> Any:
+    def maximum(
+        self,
+        value: Value | str,
+        where: Condition | str | None = None,
+        *,
+        operator: str | None = None,
+        module: Module | None = None,
+    ) -> Any:
         """Return the largest value of all records that match; NaN if there is one, None without records. Collective."""
-        return self._reduced(where, "maximum", value)
+        return self._reduced(where, "maximum", value, operator, module)
 
-    def sum(self, value: Value | str, where: Condition | str | None = None) -> Any:
+    def sum(
+        self,
+        value: Value | str,
+        where: Condition | str | None = None,
+        *,
+        operator: str | None = None,
+        module: Module | None = None,
+    ) -> Any:
         """Return the sum of a value of all records that match. Collective.
 
         Returns
@@ -376,7 +455,7 @@ class Records(OfFile):
             Exact for integers. For floats it is computed with twice the precision of a float, so that it does
             not depend on the number of servers, but for the last bit in rare cases.
         """
-        return self._reduced(where, "sum", value)
+        return self._reduced(where, "sum", value, operator, module)
 
     def histogram(
         self,
@@ -384,12 +463,15 @@ class Records(OfFile):
         bins: int | Sequence[float] = 10,
         range: tuple[float, float] | None = None,
         where: Condition | str | None = None,
+        *,
+        operator: str | None = None,
+        module: Module | None = None,
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Return counts and edges as ``numpy.histogram`` does, of all records that match. Collective.
 
         Parameters
         ----------
-        value, where
+        value, where, operator, module
             As for :meth:`sum`.
         bins : int or sequence of float
             Number of bins of equal width, or their edges, at most 65,537.
@@ -403,7 +485,8 @@ class Records(OfFile):
         """
         if isinstance(bins, numbers.Integral):
             if range is None:
-                low, high = self.minimum(value, where), self.maximum(value, where)
+                low = self.minimum(value, where, operator=operator, module=module)
+                high = self.maximum(value, where, operator=operator, module=module)
                 range = (0.0, 1.0) if low is None else (low, high)
             if not all(math.isfinite(edge) for edge in range):
                 raise errors.UsageError(
@@ -412,10 +495,17 @@ class Records(OfFile):
             edges = np.histogram_bin_edges(np.empty(0), int(bins), range)
         else:
             edges = np.asarray(bins)
-        counts = self._reduced(where, "histogram", value, [float(edge) for edge in edges])
+        counts = self._reduced(where, "histogram", value, operator, module, [float(edge) for edge in edges])
         return np.array(counts, np.int64), edges
 
-    def read_table(self, condition: Condition | str | None = None, *, share: str = "even") -> Any:
+    def read_table(
+        self,
+        condition: Condition | str | None = None,
+        *,
+        share: str = "even",
+        operator: str | None = None,
+        module: Module | None = None,
+    ) -> Any:
         """Read records as :meth:`read_where`, as a ``pyarrow.Table``. Collective.
 
         ``pyarrow.parquet.write_table(records.read_table("energy > 9"), "high.parquet")`` writes Parquet.
@@ -425,7 +515,7 @@ class Records(OfFile):
         """
         import pyarrow as arrow  # without types
 
-        found = self.read_where(condition, share=share)
+        found = self.read_where(condition, share=share, operator=operator, module=module)
         columns: dict[str, Any] = {}
         for name in self.dtype.names or ("value",):
             column = found[name] if self.dtype.names else found

@@ -557,6 +557,15 @@ int unisono_condition_or(const unisono_condition_t *left, const unisono_conditio
 /* True if the other one is not. */
 int unisono_condition_not(const unisono_condition_t *of, unisono_condition_t **condition);
 
+/* A module of WebAssembly, in its binary form of up to 1 MiB, that selects records. docs/modules.md
+ * says what it exports. Its numbers are answer() in keys and values. A module can be combined with
+ * one other condition, by unisono_condition_and: it looks only at records for which that is true. */
+int unisono_condition_module(const uint8_t *module, size_t module_bytes,
+                             unisono_condition_t **condition);
+
+/* An operator, as a module is one, that the program of the servers has added. */
+int unisono_condition_operator(const char *name, unisono_condition_t **condition);
+
 /* Frees a condition. */
 int unisono_condition_free(unisono_condition_t *condition);
 

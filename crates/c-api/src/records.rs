@@ -5,8 +5,8 @@ use crate::border::{Failure, exported};
 use crate::condition::Condition;
 use crate::handles::{ConditionHandle, FileHandle, GroupHandle, RecordsHandle, make};
 use client::{Constant, Expression, Group, HISTOGRAM_EDGES_MAX, Reduced, Reduction, Share};
-use interface::{TypedRecords, field_of, key_of, number_of, predicate_of};
-use policy::{Comparison, SET_VALUES_MAX};
+use interface::{TypedRecords, field_of, key_of, module_operator, number_of, predicate_of};
+use policy::{Comparison, MODULE_BYTES_MAX, Operator, SET_VALUES_MAX};
 use std::ffi::c_int;
 use std::fmt::Write;
 
@@ -96,7 +96,7 @@ exported! {
     ) -> c_int {
         make(&condition_out, "condition", || {
             let (left, right) = (left.anywhere("left")?, right.anywhere("right")?);
-            Condition::new(format!("({}) and ({})", left.text(), right.text()))
+            left.and(right)
         })
     }
 
@@ -108,7 +108,8 @@ exported! {
     ) -> c_int {
         make(&condition_out, "condition", || {
             let (left, right) = (left.anywhere("left")?, right.anywhere("right")?);
-            Condition::new(format!("({}) or ({})", left.text(), right.text()))
+            let (left, right) = (left.plain_text("left")?, right.plain_text("right")?);
+            Condition::new(format!("({left}) or ({right})"))
         })
     }
 
@@ -118,7 +119,26 @@ exported! {
         condition_out: Out<ConditionHandle>,
     ) -> c_int {
         make(&condition_out, "condition", || {
-            Condition::new(format!("not ({})", of.anywhere("of")?.text()))
+            Condition::new(format!("not ({})", of.anywhere("of")?.plain_text("of")?))
+        })
+    }
+
+    /// A module of WebAssembly that selects records.
+    fn unisono_condition_module(
+        module: Array<u8>,
+        module_bytes: usize,
+        condition_out: Out<ConditionHandle>,
+    ) -> c_int {
+        make(&condition_out, "condition", || {
+            let module = module.values(module_bytes, MODULE_BYTES_MAX, "module")?;
+            Ok(Condition::of_operator(module_operator(module.to_vec())?))
+        })
+    }
+
+    /// An operator of the program of the servers that selects records.
+    fn unisono_condition_operator(name: Text, condition_out: Out<ConditionHandle>) -> c_int {
+        make(&condition_out, "condition", || {
+            Ok(Condition::of_operator(Operator::Own(name.required("name")?.to_owned())))
         })
     }
 
@@ -132,7 +152,7 @@ exported! {
 struct Wanted<'a> {
     group: Option<&'a Group>,
     records: TypedRecords,
-    condition: Expression,
+    condition: policy::Condition,
     options: RecordsView,
 }
 
@@ -153,8 +173,12 @@ fn resolved<'a>(
         false => Some(group.get("group")?),
     };
     let condition = match condition.is_none() {
-        true => Expression::always(),
-        false => predicate_of(&records.records, condition.anywhere("condition")?.text())?,
+        true => Expression::always().into(),
+        false => {
+            let given = condition.anywhere("condition")?;
+            let predicate = predicate_of(&records.records, given.text())?;
+            policy::Condition { predicate, operator: given.operator().cloned() }
+        }
     };
     Ok(Wanted { group, records, condition, options })
 }

@@ -2,7 +2,8 @@
 //! `measure` and `experiments`, presents.
 //!
 //! A program that brings replacement policies along, or functions for selections of records, is
-//! this command with [`main_with`]; see `examples/own_policy.rs` and `examples/own_function.rs`.
+//! this command with [`main_with`]; see `examples/own_policy.rs`, `examples/own_function.rs` and
+//! `examples/own_operator.rs`.
 //! One that brings disk models or networks along is this command with [`main_with_models`].
 //!
 //! Results go to standard output, everything else to standard error. Exit codes are those of
@@ -40,6 +41,7 @@ pub fn main_with(extensions: impl Into<Extensions>) -> std::process::ExitCode {
 /// Runs the command as [`main_with`] does. Its simulations offer these disk models and networks
 /// besides the built-in ones.
 pub fn main_with_models(extensions: Extensions, models: OwnModels) -> std::process::ExitCode {
+    let extensions = with_modules(extensions);
     let ended = match Arguments::try_parse() {
         Ok(arguments) => carry_out(arguments, extensions, &models),
         Err(error) if error.use_stderr() => Err(present::usage_error(&error)),
@@ -56,6 +58,17 @@ pub fn main_with_models(extensions: Extensions, models: OwnModels) -> std::proce
             std::process::ExitCode::from(error.code as u8)
         }
     }
+}
+
+/// Adds the compiler of modules that users send, if the program has none of its own.
+fn with_modules(extensions: Extensions) -> Extensions {
+    #[cfg(feature = "modules")]
+    let extensions = {
+        let compiler = || std::sync::Arc::new(sandbox::Modules::default()) as _;
+        let modules = extensions.modules.or_else(|| Some(compiler()));
+        Extensions { modules, ..extensions }
+    };
+    extensions
 }
 
 /// Carries out a command. Returns its exit code.

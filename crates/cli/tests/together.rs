@@ -31,8 +31,10 @@ mod log;
 mod lost;
 mod memory;
 mod mirrored;
+mod modules;
 mod mounts;
 mod own_function;
+mod own_operator;
 mod own_policy;
 #[path = "../../world-real/tests/support/preloaded.rs"]
 mod preloaded;

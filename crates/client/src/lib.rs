@@ -44,9 +44,9 @@ pub use mounted::{
 pub use names::{Place, SCHEME, instance_name};
 pub use parallel::for_each_at_once;
 pub use policy::{
-    Access, Buffering, Constant, Declared, Dimension, Direction, DiskOrder, Distribution,
-    Expression, FieldAt, HISTOGRAM_EDGES_MAX, Level, ListEntry, LockKind, Nested, OwnPart,
-    Protection, RecordGrid, Reduced, Reduction, UnknownProtection,
+    Access, Buffering, Condition, Constant, Declared, Dimension, Direction, DiskOrder,
+    Distribution, Expression, FieldAt, HISTOGRAM_EDGES_MAX, Level, ListEntry, LockKind, Nested,
+    OwnPart, Protection, RecordGrid, Reduced, Reduction, UnknownProtection,
 };
 pub use scrub::ScrubbedFile;
 pub use session::{ServerState, Session, connect_from, server_answers, stop_server};

@@ -31,6 +31,8 @@ pub struct Costs {
     pub collective: Duration,
     /// Look at one byte of records that may match, in picoseconds.
     pub look_ps_per_byte: u64,
+    /// Server: have a module look at one byte of records, in picoseconds.
+    pub module_ps_per_byte: u64,
     /// Client: one write that it gathers.
     pub gather: BytesCost,
     /// Client: one read from a page that it keeps.
@@ -71,6 +73,7 @@ impl Costs {
         segment_ps_per_byte: 0,
         collective: Duration::ZERO,
         look_ps_per_byte: 0,
+        module_ps_per_byte: 0,
         gather: BytesCost::FREE,
         kept_read: BytesCost::FREE,
         gathered_write: BytesCost::FREE,
@@ -84,6 +87,12 @@ impl Costs {
     /// Returns the cost of looking at `bytes` bytes of records.
     pub fn look(&self, bytes: u64) -> Duration {
         Duration::from_ns(bytes.saturating_mul(self.look_ps_per_byte) / 1_000)
+    }
+
+    /// Returns the cost of having a module look at `bytes` bytes of records, and of compiling one
+    /// of so many bytes.
+    pub(crate) fn module(&self, bytes: u64) -> Duration {
+        Duration::from_ns(bytes.saturating_mul(self.module_ps_per_byte) / 1_000)
     }
 
     /// Returns the cost of `copies` copies of a segment of `bytes` bytes within a client.

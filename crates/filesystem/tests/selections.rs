@@ -27,12 +27,12 @@ use world_simulated::SimulatedWorld;
 type Chosen = filesystem::collective::Selected<SimulatedWorld<Bytes>>;
 
 /// The byte at an offset of each record.
-fn byte(offset: u32) -> Node {
+pub(crate) fn byte(offset: u32) -> Node {
     Node::Field(FieldAt { offset, number: Number { kind: NumberKind::U8, is_big_endian: false } })
 }
 
 /// Records whose byte at `offset` is less than `limit`.
-fn less(offset: u32, limit: u64) -> Expression {
+pub(crate) fn less(offset: u32, limit: u64) -> Expression {
     let (how, with) = (Comparison::Less, Constant::Unsigned(limit));
     Expression { nodes: vec![byte(offset), Node::CompareConstant { of: 0, how, with }] }
 }
@@ -70,7 +70,7 @@ impl Case {
     }
 
     fn selection(&self, result: Selected) -> Selection {
-        Selection { records: self.grid, predicate: less(0, self.limit), result }
+        Selection { records: self.grid, condition: less(0, self.limit).into(), result }
     }
 }
 
@@ -202,7 +202,7 @@ const GRID: RecordGrid = RecordGrid { start: 3, record_bytes: 7, count: 400 };
 
 fn all_records() -> Selection {
     let result = Selected::Records(Destination::One);
-    Selection { records: GRID, predicate: Expression::always(), result }
+    Selection { records: GRID, condition: Expression::always().into(), result }
 }
 
 fn small(seed: u64) -> Shape {
@@ -281,7 +281,7 @@ fn bad_selections_are_refused_with_a_cause() {
         assert!(cause.contains("beyond the file"), "{cause}");
         let cause = refused(|it| it.records.count = u64::MAX).await;
         assert!(cause.contains("beyond the file"), "{cause}");
-        let cause = refused(|it| it.predicate = less(7, 1)).await;
+        let cause = refused(|it| it.condition = less(7, 1).into()).await;
         assert!(cause.contains("outside a record of 7 bytes"), "{cause}");
         let cause = refused(|it| {
             let key = Expression { nodes: vec![byte(0)] };
@@ -306,7 +306,7 @@ fn a_change_is_noticed_when_records_are_read_again() {
     let shape = Shape { buffer_bytes: 0, ..small(1) };
     Cluster::new(shape).run_alone(0, |start| async move {
         let (client, file, contents) = open_full(&start).await;
-        let selection = Selection { predicate: less(0, 128), ..all_records() };
+        let selection = Selection { condition: less(0, 128).into(), ..all_records() };
         let selected = client.select(&file, selection, DiskOrder::Sorted).await.unwrap();
         let found = take(&client, &selected, 0, 7, (0, 1)).await.unwrap();
         let case = Case { grid: GRID, limit: 128 };
@@ -330,7 +330,7 @@ fn a_summary_leaves_blocks_out_until_the_file_changes() {
         let records = RecordGrid { start: 0, record_bytes: 7, count: 400 };
         let count = async |limit| {
             let selecting = Selecting::new(&client, None);
-            let wanted = (records, less(0, limit));
+            let wanted = (records, less(0, limit).into());
             let agreements = Agreements::of_one();
             let reduced = selecting.reduce(&agreements, Ok(&file), wanted, Reduction::Count).await;
             let (Reduced::Count(count), blocks) = reduced.unwrap() else { panic!("a count") };
@@ -462,7 +462,7 @@ async fn share(start: Start, size: u32, share: Share) -> Shared {
     let group = Group::register(client.clone(), 77, place, JOIN_TIMEOUT).await.unwrap();
     group.all_gather(Vec::new()).await.unwrap();
     let selecting = Selecting::new(&client, Some(&group));
-    let wanted = || (GRID, less(0, 100));
+    let wanted = || (GRID, less(0, 100).into());
     let agreements = group.begin_agreements();
     let found = selecting.find(&agreements, Ok(&file), wanted(), share).await.unwrap();
     let memory = client.world().thaw(vec![0xee; found.count() as usize * 7].into());
@@ -474,7 +474,7 @@ async fn share(start: Start, size: u32, share: Share) -> Shared {
     };
     let counted = count(wanted()).await.unwrap();
     // One member wants something else.
-    let differ = count((GRID, less(0, 100 + u64::from(rank / (size - 1).max(1))))).await;
+    let differ = count((GRID, less(0, 100 + u64::from(rank / (size - 1).max(1))).into())).await;
     // The memory of one is too small, and nobody gets anything.
     let agreements = group.begin_agreements();
     let found = selecting.find(&agreements, Ok(&file), wanted(), Share::Even).await.unwrap();

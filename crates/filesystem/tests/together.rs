@@ -27,6 +27,7 @@ mod group_locks;
 mod hunt;
 mod joins;
 mod mirrors;
+mod modules;
 mod node_grouping;
 mod nodes;
 mod noncollective;

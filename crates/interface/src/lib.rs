@@ -30,13 +30,13 @@ pub use limits::Limits;
 pub use log::begin_log;
 pub use nearest::nearest;
 pub use policy::{
-    ClientCacheSpec, Cooperation, Declared, DiskOrder, Extensions, Number, NumberKind, Pattern,
-    Protection, RecordFunction, RecordFunctions, Replacement, ReplacementPolicies,
-    ReplacementPolicy,
+    Answers, ClientCacheSpec, Cooperation, Declared, DiskOrder, Extensions, FailedOperator, Number,
+    NumberKind, Pattern, Protection, RecordBatch, RecordFunction, RecordFunctions, RecordOperator,
+    RecordOperators, Replacement, ReplacementPolicies, ReplacementPolicy,
 };
 pub use records::{
-    FieldKind, RecordField, RecordType, TypedRecords, field_of, key_of, npy_header, number_of,
-    predicate_of, read_npy_header,
+    FieldKind, RecordField, RecordType, TypedRecords, condition_with, field_of, key_of,
+    module_operator, npy_header, number_of, predicate_of, read_npy_header,
 };
 pub use row::{BENCH_SCHEMA, Report, Row, SIM_SCHEMA, mib_s};
 pub use size::{parse_size, size_word};

@@ -64,10 +64,12 @@ pub use placement::{
     ProtectionError, Stripe, StripeError, UnknownProtection, copied_file, copy_object,
 };
 pub use select::{
-    Bounds, Comparison, Constant, Destination, EXPRESSION_NODES_MAX, EXPRESSION_OPERANDS_MAX,
-    Expression, ExpressionError, FUNCTION_NAME_BYTES_MAX, FUNCTION_OPERANDS_MAX, FailedFunction,
-    FieldAt, HISTOGRAM_EDGES_MAX, KeyError, LookError, Matches, Node, Number, NumberKind,
-    RECORD_BYTES_MAX, RecordFunction, RecordFunctions, RecordGrid, RecordGridError, Reduced,
-    Reduction, ReductionError, RefusedFunction, SET_VALUES_MAX, SUMMARY_FIELDS_MAX, Selected,
-    Selection, SelectionError, Selector, UnknownFunction, ValueKind,
+    Answers, ApartOperator, BATCH_RECORDS_MAX, Bounds, Comparison, Condition, Constant,
+    Destination, EXPRESSION_NODES_MAX, EXPRESSION_OPERANDS_MAX, Expression, ExpressionError,
+    FUNCTION_NAME_BYTES_MAX, FUNCTION_OPERANDS_MAX, FailedOperator, FieldAt, HISTOGRAM_EDGES_MAX,
+    KeyError, LookError, MODULE_BYTES_MAX, Matches, ModuleCompiler, Node, Number, NumberKind,
+    Operator, RECORD_BYTES_MAX, RecordBatch, RecordFunction, RecordFunctions, RecordGrid,
+    RecordGridError, RecordOperator, RecordOperators, Reduced, Reduction, ReductionError,
+    RefusedFunction, SET_VALUES_MAX, SUMMARY_FIELDS_MAX, Selected, Selection, SelectionError,
+    Selector, UnknownFunction, ValueKind, batch_records,
 };

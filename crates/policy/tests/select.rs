@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use policy::{
-    Comparison, Constant, Destination, Expression, ExpressionError, FieldAt, KeyError, LookError,
-    Matches, Node, Number, NumberKind, RecordFunction, RecordFunctions, RecordGrid, Reduced,
-    Reduction, Selected, Selection, SelectionError, Selector,
+    Comparison, Constant, Destination, Expression, ExpressionError, Extensions, FieldAt, KeyError,
+    LookError, Matches, Node, Number, NumberKind, RecordFunction, RecordFunctions, RecordGrid,
+    Reduced, Reduction, Selected, Selection, SelectionError, Selector,
 };
 use proptest::prelude::*;
 
@@ -24,8 +24,8 @@ fn compare(kind: NumberKind, how: Comparison, with: Constant) -> Expression {
 
 fn selector(predicate: Expression, record_bytes: u32, count: u64, result: Selected) -> Selector {
     let records = RecordGrid { start: 0, record_bytes, count };
-    Selection { records, predicate, result }
-        .check((1 << 40, 1 << 20), &RecordFunctions::default())
+    Selection { records, condition: predicate.into(), result }
+        .check((1 << 40, 1 << 20), &Extensions::default())
         .unwrap()
 }
 
@@ -171,8 +171,8 @@ fn a_key_names_the_client_nobody_or_an_error() {
     let expected = KeyError { record: 100, key: 1, clients: 1 };
     assert_eq!(refused, Err(LookError::Key(expected)));
     let records = RecordGrid { start: 0, record_bytes: 4, count: 6 };
-    let none = Selection { records, predicate: Expression::always(), result: by(0) };
-    let none = none.check((24, 1_024), &RecordFunctions::default()).map(|_| ());
+    let none = Selection { records, condition: Expression::always().into(), result: by(0) };
+    let none = none.check((24, 1_024), &Extensions::default()).map(|_| ());
     assert_eq!(none, Err(SelectionError::Clients { clients: 0 }));
 }
 
@@ -213,12 +213,9 @@ fn numbers_are_those_of_numpy() {
     let records = RecordGrid { start: 0, record_bytes: 8, count: 0 };
     for edges in [&[][..], &[1.0], &[1.0, 1.0], &[0.0, f64::NAN], &[0.0, f64::INFINITY]] {
         let result = Selected::Number(histogram(edges));
-        let refused = Selection { records, predicate: Expression::always(), result };
+        let refused = Selection { records, condition: Expression::always().into(), result };
         assert!(
-            matches!(
-                refused.check((0, 8), &RecordFunctions::default()),
-                Err(SelectionError::Number(_))
-            ),
+            matches!(refused.check((0, 8), &Extensions::default()), Err(SelectionError::Number(_))),
             "{edges:?}"
         );
     }
@@ -277,6 +274,7 @@ impl RecordFunction for Distance {
 #[test]
 fn functions_of_the_servers_are_computed() {
     let functions = RecordFunctions::default().with("distance", Distance).unwrap();
+    let extensions = Extensions { functions, ..Extensions::default() };
     let nodes = |name: &str, operands: Vec<u16>| {
         vec![
             field(0, NumberKind::F64),
@@ -288,8 +286,8 @@ fn functions_of_the_servers_are_computed() {
     let select = |nodes: Vec<Node>, places: &[f64]| {
         let records = RecordGrid { start: 0, record_bytes: 16, count: places.len() as u64 / 2 };
         let (predicate, result) = (expression(nodes), Selected::Records(Destination::One));
-        let checked =
-            Selection { records, predicate, result }.check((1 << 20, 1 << 20), &functions);
+        let checked = Selection { records, condition: predicate.into(), result }
+            .check((1 << 20, 1 << 20), &extensions);
         checked.map(|mut selector| selector.look_at(0, &doubles(places)))
     };
     let found = select(nodes("distance", vec![0, 1]), &[3.0, 4.0, 5.0, 5.0, 0.0, 1.0]);
@@ -425,8 +423,8 @@ proptest! {
             (Expression::always(), Selected::Records(key)),
             (Expression::always(), Selected::Number(Reduction::Sum(predicate))),
         ] {
-            let selection = Selection { records, predicate, result };
-            let checked = selection.check((160, 64), &RecordFunctions::default());
+            let selection = Selection { records, condition: predicate.into(), result };
+            let checked = selection.check((160, 64), &Extensions::default());
             if let Ok(mut selector) = checked {
                 let _ = selector.look_at(0, &bytes);
             }

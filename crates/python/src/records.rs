@@ -5,8 +5,10 @@ use crate::file::File;
 use crate::group::Group;
 use crate::memory::Memory;
 use crate::waiting::wait;
-use client::{Constant, Expression, RecordGrid, Reduced, Reduction, Share};
-use interface::{FieldKind, RecordField, field_of, key_of, number_of, predicate_of};
+use client::{Condition, Constant, Expression, RecordGrid, Reduced, Reduction, Share};
+use interface::{
+    FieldKind, RecordField, condition_with, field_of, key_of, number_of, predicate_of,
+};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -33,8 +35,15 @@ impl RecordType {
 }
 
 impl RecordType {
-    fn condition(&self, condition: Option<&str>) -> Result<Expression, client::UserError> {
-        condition.map_or_else(|| Ok(Expression::always()), |text| predicate_of(&self.0, text))
+    fn condition(
+        &self,
+        condition: Option<&str>,
+        operator: Option<String>,
+        module: Option<Vec<u8>>,
+    ) -> Result<Condition, client::UserError> {
+        let always = || Ok(Expression::always());
+        let predicate = condition.map_or_else(always, |text| predicate_of(&self.0, text))?;
+        condition_with(predicate, operator, module)
     }
 
     fn grid(&self, start: u64, count: u64) -> RecordGrid {
@@ -76,7 +85,10 @@ fn members(group: Option<PyRef<'_, Group>>) -> Option<client::Group> {
 /// Finds records of a file that match, from byte `start` on. With a group all members make the
 /// call. `share` is "even", "part" or "key".
 #[pyfunction]
-#[pyo3(signature = (file, records, start, count, condition, *, group=None, share="even", key=None))]
+#[pyo3(signature = (
+    file, records, start, count, condition, *, group=None, share="even", key=None, operator=None,
+    module=None
+))]
 #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn find_records(
     py: Python<'_>,
@@ -88,9 +100,11 @@ pub(crate) fn find_records(
     group: Option<PyRef<'_, Group>>,
     share: &str,
     key: Option<&str>,
+    operator: Option<String>,
+    module: Option<Vec<u8>>,
 ) -> PyResult<Records> {
     let failed = |error| exception(py, &error);
-    let condition = records.condition(condition).map_err(failed)?;
+    let condition = records.condition(condition, operator, module).map_err(failed)?;
     let share = match (share, key) {
         ("even", None) => Share::Even,
         ("part", None) => Share::Part,
@@ -110,7 +124,8 @@ pub(crate) fn find_records(
 /// "histogram". With a group all members make the call.
 #[pyfunction]
 #[pyo3(signature = (
-    file, records, start, count, condition, what, *, group=None, of="", edges=None
+    file, records, start, count, condition, what, *, group=None, of="", edges=None, operator=None,
+    module=None
 ))]
 #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn reduce_records<'py>(
@@ -124,9 +139,11 @@ pub(crate) fn reduce_records<'py>(
     group: Option<PyRef<'_, Group>>,
     of: &str,
     edges: Option<Vec<f64>>,
+    operator: Option<String>,
+    module: Option<Vec<u8>>,
 ) -> PyResult<(Bound<'py, PyAny>, (u64, u64))> {
     let failed = |error| exception(py, &error);
-    let condition = records.condition(condition).map_err(failed)?;
+    let condition = records.condition(condition, operator, module).map_err(failed)?;
     let of = || number_of(&records.0, of).map_err(failed);
     let reduction = match what {
         "count" => Reduction::Count,

@@ -59,6 +59,7 @@ const COSTS: Costs = Costs {
     segment_ps_per_byte: 120,
     collective: Duration::from_us(43),
     look_ps_per_byte: 150,
+    module_ps_per_byte: 1_500,
     gather: BytesCost { once: Duration::from_ns(280), ps_per_byte: 250 },
     kept_read: BytesCost { once: Duration::from_ns(250), ps_per_byte: 45 },
     gathered_write: BytesCost { once: Duration::from_ns(240), ps_per_byte: 350 },

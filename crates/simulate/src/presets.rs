@@ -192,6 +192,7 @@ fn this_machine() -> Machine {
             segment_ps_per_byte: 400,
             collective: Duration::from_us(5),
             look_ps_per_byte: 150,
+            module_ps_per_byte: 1_500,
             gather: BytesCost { once: Duration::from_ns(280), ps_per_byte: 250 },
             kept_read: BytesCost { once: Duration::from_ns(250), ps_per_byte: 45 },
             gathered_write: BytesCost { once: Duration::from_ns(240), ps_per_byte: 350 },

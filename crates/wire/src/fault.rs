@@ -290,7 +290,8 @@ impl Fault {
                 "write again what was written since the last sync; this error comes once"
             }
             Self::BadSelection { .. } => {
-                "correct the type of the records, the condition or the key, or give more memory"
+                "correct the type of the records, the condition, the key or the module, or give \
+                 more memory"
             }
             Self::Cancelled => "see the error that was reported first",
             Self::TransferFailed { .. } => "repeat the transfer; if it fails again, report it",

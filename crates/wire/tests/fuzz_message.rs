@@ -6,9 +6,10 @@
 #![allow(clippy::disallowed_methods, reason = "the corpus is in files of the repository")]
 
 use policy::{
-    Access, Buffering, Comparison, Constant, Destination, Dimension, Direction, DiskOrder,
-    Distribution, Expression, FieldAt, ListEntry, LockKind, Node, Number, NumberKind, PageMap,
-    Pool, Protection, RecordFunctions, RecordGrid, Selected, Selection, Stripe,
+    Access, Buffering, Comparison, Condition, Constant, Destination, Dimension, Direction,
+    DiskOrder, Distribution, Expression, Extensions, FieldAt, ListEntry, LockKind, Node, Number,
+    NumberKind, Operator, PageMap, Pool, Protection, RecordGrid, Reduction, Selected, Selection,
+    Stripe,
 };
 use std::path::Path;
 use units::{ByteRange, ClientId, FileId, RegionId, ServerId, Timestamp};
@@ -183,12 +184,21 @@ fn node_requests() -> [(&'static str, Request); 4] {
 }
 
 /// Returns requests that move data, of one client and of groups.
-fn transfer_requests() -> [(&'static str, Request); 4] {
+fn transfer_requests() -> [(&'static str, Request); 5] {
     let (direction, order, file) = (Direction::Read, DiskOrder::Sorted, file_record().file);
     let (block, region) = (1 << 40, RegionId(5));
     let read = ReadRequest { file, block, offset: 8, length: 8, region, region_offset: 64 };
     let selection = Box::new(selection());
+    let by_module = Selection {
+        condition: Condition {
+            predicate: Expression::always(),
+            operator: Some(Operator::Module(b"\0asm\x01\0\0\0".to_vec())),
+        },
+        result: Selected::Number(Reduction::Sum(Expression::answer())),
+        ..(*selection).clone()
+    };
     let select = SelectRequest::Begin { number: u64::MAX, file, selection, order };
+    let module = SelectRequest::Begin { number: 7, file, selection: Box::new(by_module), order };
     let distribution = Access::Distribution(Distribution {
         shape: vec![128, 1024],
         record_bytes: 8,
@@ -214,6 +224,7 @@ fn transfer_requests() -> [(&'static str, Request); 4] {
         ("join", CollectiveRequest::Join(Box::new(join)).into()),
         ("part", CollectiveRequest::Part(Box::new(part)).into()),
         ("select", CollectiveRequest::Select(Box::new(select)).into()),
+        ("select_by_module", CollectiveRequest::Select(Box::new(module)).into()),
     ]
 }
 
@@ -282,7 +293,7 @@ fn use_selection(request: &SelectRequest) {
     let SelectRequest::Begin { selection, .. } = request else { return };
     let record_bytes = selection.records.record_bytes as usize;
     if let Ok(mut selector) =
-        (**selection).clone().check((FILE_BYTES, FILE_BYTES), &RecordFunctions::default())
+        (**selection).clone().check((FILE_BYTES, FILE_BYTES), &Extensions::default())
     {
         let records: Vec<u8> = (0..record_bytes * 20).map(|byte| byte as u8).collect();
         let _ = selector.look_at(0, &records);
@@ -312,5 +323,5 @@ fn selection() -> Selection {
     let key = Expression { nodes: vec![field(0, NumberKind::F32), bin] };
     let records = RecordGrid { start: 128, record_bytes: 12, count: 1_000 };
     let result = Selected::Records(Destination::Key { key, clients: 8 });
-    Selection { records, predicate, result }
+    Selection { records, condition: predicate.into(), result }
 }

@@ -6,7 +6,7 @@ mod pins;
 
 use policy::{
     Comparison, Constant, Destination, DiskOrder, Expression, FieldAt, Node, Number, NumberKind,
-    RecordGrid, Reduced, Reduction, Selected, Selection,
+    Operator, RecordGrid, Reduced, Reduction, Selected, Selection,
 };
 use units::{FileId, RegionId};
 use wire::{SelectReply, SelectRequest, TakenRecords};
@@ -17,7 +17,7 @@ pinned!(select_request: SelectRequest {
     SelectRequest::Begin { .. },
         SelectRequest::Begin {
             number: 7, file: FILE, selection: Box::new(selection()), order: DiskOrder::Sorted
-        }, "00 | 07 09 ac 02 40 05 01 01 01 00 00 01";
+        }, "00 | 07 09 ac 02 40 05 01 01 01 00 00 00 01";
     SelectRequest::Heads { .. }, SelectRequest::Heads { number: 7, from: 300 }, "01 | 07 ac 02";
     SelectRequest::Complete { .. },
         SelectRequest::Complete { number: 7, rests: vec![(300, 5)] }, "02 | 07 01 ac 02 05";
@@ -48,6 +48,11 @@ pinned!(selected: Selected {
     Selected::Records(_), Selected::Records(Destination::One), "00 | 00";
     Selected::Number(_), Selected::Number(Reduction::Count), "01 | 00";
     Selected::Summary(_), Selected::Summary(vec![field_at()]), "02 | 01 ac 02 0a 01";
+});
+
+pinned!(operator: Operator {
+    Operator::Own(_), Operator::Own("f".to_owned()), "00 | 01 66";
+    Operator::Module(_), Operator::Module(vec![0, 97]), "01 | 02 00 61";
 });
 
 pinned!(destination: Destination {
@@ -109,6 +114,7 @@ pinned!(node: Node {
     Node::Hash { .. }, Node::Hash { of: 2 }, "0b | 02";
     Node::Function { .. }, Node::Function { name: "f".to_owned(), operands: vec![1, 2] },
         "0d | 01 66 02 01 02";
+    Node::Answer, Node::Answer, "0e";
     Node::Bin { .. }, Node::Bin { of: 2, low: 0.0, width: 1.0 },
         "0c | 02 00 00 00 00 00 00 00 00 00 00 00 00 00 00 f0 3f";
 });
@@ -134,5 +140,5 @@ fn field_at() -> FieldAt {
 fn selection() -> Selection {
     let records = RecordGrid { start: 300, record_bytes: 64, count: 5 };
     let result = Selected::Records(Destination::One);
-    Selection { records, predicate: Expression::always(), result }
+    Selection { records, condition: Expression::always().into(), result }
 }

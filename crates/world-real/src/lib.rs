@@ -2,12 +2,13 @@
 //! processes.
 //!
 //! [`RealWorld`] is one node: give it to the programs of `filesystem`. A node lives on one thread,
-//! inside [`run`]; only disks and records have threads of their own.
+//! inside [`run`]; only disks, records and long computations have threads of their own.
 //!
 //! Invariant: an idle node uses no processor time.
 
 mod arena;
 mod coalesce_free;
+mod computations;
 mod config;
 mod copy;
 mod disk;
@@ -36,6 +37,7 @@ pub use network::BlockingConnection;
 pub use records::RECORDS_FILE;
 pub use tasks::{EventLoop, Task, detach, run};
 
+use computations::Computations;
 use disk::objects_open_max;
 use network::Node;
 use records::RecordStore;
@@ -45,8 +47,8 @@ use std::rc::Rc;
 use timers::Timers;
 use units::{Duration, Instant, PeerId, PieceRun, RegionId, Timestamp};
 use world::{
-    Address, Clock, Disks, Incoming, Message, Network, NetworkError, OneSided, Payloads, Processor,
-    ProcessorTime, Randomness, RecordChange, RecordTable, Records, RecordsError, Tasks,
+    Address, Clock, Disks, Incoming, JobFailed, Message, Network, NetworkError, OneSided, Payloads,
+    Processor, ProcessorTime, Randomness, RecordChange, RecordTable, Records, RecordsError, Tasks,
     TransferError,
 };
 
@@ -63,6 +65,7 @@ struct Shared {
     /// Record stores, indexed by `RecordTable`.
     records: [Option<RecordStore>; RecordTable::ALL.len()],
     node: Rc<Node>,
+    computations: Computations,
 }
 
 impl Drop for Shared {
@@ -106,6 +109,7 @@ impl RealWorld {
             disks,
             records,
             node: Node::open(config, one_sided)?,
+            computations: Computations::default(),
         };
         Ok(Self { shared: Rc::new(shared) })
     }
@@ -167,6 +171,15 @@ impl Processor for RealWorld {
 
     fn used(&self) -> ProcessorTime {
         processor::used()
+    }
+
+    fn compute_apart<R: Send + 'static>(
+        &self,
+        _cost: Duration,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> impl Future<Output = Result<R, JobFailed>> + 'static {
+        let shared = Rc::clone(&self.shared);
+        async move { shared.computations.execute(job).await }
     }
 }
 

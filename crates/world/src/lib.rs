@@ -31,7 +31,7 @@ pub use network::{
 pub use one_sided::{OneSided, TransferError};
 pub use records::{RecordChange, RecordTable, Records, RecordsError};
 pub use scope::Scope;
-pub use tasks::{Clock, Processor, ProcessorTime, Randomness, Tasks};
+pub use tasks::{Clock, JobFailed, Processor, ProcessorTime, Randomness, Tasks};
 
 /// All capabilities: the one bound that programs state.
 ///

@@ -1,6 +1,7 @@
 //! Clock, tasks, processor and randomness.
 
 use std::future::Future;
+use thiserror::Error;
 use units::{Duration, Instant, Timestamp};
 
 /// The clock of this machine.
@@ -54,6 +55,21 @@ pub trait Processor: 'static {
     /// Returns the processor time that this node has used. Neither part ever decreases. In a real
     /// world it is that of the process, which other nodes of the process share.
     fn used(&self) -> ProcessorTime;
+
+    /// Executes a job that may take long, while the tasks of this node go on. Jobs of a node are
+    /// executed one at a time; the number of those that are queued is bounded, and further callers
+    /// wait for room. The job costs the reference processor `cost`; in a real world it takes the
+    /// time that it takes.
+    ///
+    /// A job whose future is dropped is not begun, or its result is dropped.
+    ///
+    /// # Errors
+    /// [`JobFailed`] if the job panics, or if the node cannot execute jobs.
+    fn compute_apart<R: Send + 'static>(
+        &self,
+        cost: Duration,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> impl Future<Output = Result<R, JobFailed>> + 'static;
 }
 
 /// Processor time since the beginning of a node.
@@ -64,6 +80,14 @@ pub struct ProcessorTime {
     /// Part of it in the operating system, as precisely as that counts. A simulated processor has
     /// none.
     pub system: Duration,
+}
+
+/// A job that has no result.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("a computation has failed: {cause}")]
+pub struct JobFailed {
+    /// Reason.
+    pub cause: String,
 }
 
 /// Random numbers, reproducible where the world is.

@@ -8,10 +8,11 @@ pub(super) const CORE: [&str; 6] =
     ["units", "policy", "wire", "world", "filesystem", "world-simulated"];
 
 /// Crates, each with the crates of the workspace that it may depend on.
-const PERMITTED: [(&str, &[&str]); 22] = [
+const PERMITTED: [(&str, &[&str]); 23] = [
     ("units", &[]),
     ("policy", &["units"]),
     ("wire", &["units", "policy"]),
+    ("sandbox", &["policy"]),
     ("world", &["units"]),
     ("filesystem", &["units", "policy", "wire", "world"]),
     ("world-simulated", &["units", "world"]),
@@ -68,6 +69,7 @@ const PERMITTED: [(&str, &[&str]); 22] = [
             "simulate",
             "measure",
             "experiments",
+            "sandbox",
             "trace",
             "interface",
             "plot",
@@ -79,7 +81,7 @@ const PERMITTED: [(&str, &[&str]); 22] = [
 ];
 
 /// Additional permitted dependencies of tests.
-const PERMITTED_IN_TESTS: [(&str, &[&str]); 1] = [("filesystem", &["world-simulated"])];
+const PERMITTED_IN_TESTS: [(&str, &[&str]); 1] = [("filesystem", &["sandbox", "world-simulated"])];
 
 /// Libraries that bring another clock, other tasks or other I/O than the world's.
 const WORLDLY: [&str; 12] = [

@@ -111,6 +111,45 @@ int main(void)
     FAILS(unisono_summarise_records(f, NULL, TYPE, &options, "id; tag"), EINVAL,
           UNISONO_ERR_USAGE);
 
+    /* A module that selects all records, with 5 as their numbers. */
+    const uint8_t module[] = {
+        0, 'a', 's', 'm', 1, 0, 0, 0, 1, 9, 1, 0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f, /* type */
+        3, 2, 1, 0, 5, 3, 1, 0, 1, /* a function of it, a memory of a page */
+        7, 19, 2, 6, 'm', 'e', 'm', 'o', 'r', 'y', 2, 0, 6, 's', 'e', 'l', 'e', 'c', 't', 0, 0,
+        10, 37, 1, 35, 0, 3, 0x40, /* loop */
+        0x20, 1, 4, 0x40, /* if there is a record left */
+        0x20, 3, 0x42, 5, 0x37, 3, 0, /* its answer is 5 */
+        0x20, 3, 0x41, 8, 0x6a, 0x21, 3, 0x20, 1, 0x41, 1, 0x6b, 0x21, 1, 0x0c, 1, /* next */
+        0x0b, 0x0b, 0x41, 0, 0x0b};
+    unisono_condition_t *by_module = NULL, *not_possible = NULL, *with_text = NULL;
+    OK(unisono_condition_module(module, sizeof module, &by_module));
+    OK(unisono_condition_and(either, by_module, &with_text));
+    OK(unisono_find_records(f, NULL, TYPE, with_text, NULL, &options, &records));
+    check_found(records, events, is_high);
+    OK(unisono_find_records(f, group, TYPE, with_text, "answer() % 5", &options, &records));
+    check_found(records, events, is_high);
+    OK(unisono_reduce_records(f, NULL, TYPE, by_module, &options, UNISONO_SUM, "answer()", NULL,
+                              &integer));
+    CHECK(integer == 5 * COUNT);
+    FAILS(unisono_find_records(f, NULL, TYPE, by_module, "answer()", &options, &records), EINVAL,
+          UNISONO_ERR_BAD_ACCESS);
+    FAILS(unisono_condition_or(high, by_module, &not_possible), EINVAL, UNISONO_ERR_USAGE);
+    FAILS(unisono_condition_not(by_module, &not_possible), EINVAL, UNISONO_ERR_USAGE);
+    FAILS(unisono_condition_and(by_module, by_module, &not_possible), EINVAL, UNISONO_ERR_USAGE);
+    FAILS(unisono_condition_module((const uint8_t *)"(module)", 8, &not_possible), EINVAL,
+          UNISONO_ERR_USAGE);
+    OK(unisono_condition_free(by_module));
+    OK(unisono_condition_free(with_text));
+    OK(unisono_condition_module(module, sizeof module - 1, &by_module));
+    FAILS(unisono_find_records(f, NULL, TYPE, by_module, NULL, &options, &records), EINVAL,
+          UNISONO_ERR_BAD_ACCESS);
+    OK(unisono_condition_free(by_module));
+    OK(unisono_condition_operator("peak", &by_module));
+    FAILS(unisono_find_records(f, NULL, TYPE, by_module, NULL, &options, &records), EINVAL,
+          UNISONO_ERR_BAD_ACCESS);
+    CHECK(strstr(unisono_last_error()->cause, "no operator \"peak\""));
+    OK(unisono_condition_free(by_module));
+
     /* What does not fit. */
     FAILS(unisono_find_records(f, NULL, "all:28u1", NULL, NULL, &options, &records), EINVAL,
           UNISONO_ERR_USAGE);

@@ -20,6 +20,13 @@ pub(crate) struct Select {
     /// all match).
     #[arg(long = "where", value_name = "CONDITION")]
     pub(crate) condition: Option<String>,
+    /// Module of WebAssembly that looks at the records for which the condition is true, and selects
+    /// some. It gives them numbers, which --by and others write as answer().
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["operator", "summarise"])]
+    pub(crate) module: Option<PathBuf>,
+    /// Operator, as a module is one, that the program of the servers has added.
+    #[arg(long, value_name = "NAME", conflicts_with = "summarise")]
+    pub(crate) operator: Option<String>,
     /// First byte of the first record (default: 0, or the end of the header).
     #[arg(long, value_parser = size, value_name = "BYTES")]
     pub(crate) offset: Option<u64>,

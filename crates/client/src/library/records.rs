@@ -15,7 +15,7 @@ use super::user_memory::RawMemory;
 use filesystem::Fault;
 use filesystem::collective::{Agreements, FoundRecords, Selecting, Share};
 use interface::{RecordType, TypedRecords, UserError, read_npy_header};
-use policy::{Expression, FieldAt, RecordGrid, Reduced, Reduction};
+use policy::{Condition, Expression, FieldAt, RecordGrid, Reduced, Reduction};
 use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
@@ -115,7 +115,7 @@ impl File {
         &self,
         group: Option<&Group>,
         records: RecordGrid,
-        condition: Expression,
+        condition: Condition,
         share: Share,
     ) -> Result<Records, UserError> {
         let (known, thread) = (self.known().clone(), Arc::clone(&self.connection().0.thread));
@@ -141,7 +141,7 @@ impl File {
     pub fn divide_records(
         &self,
         records: RecordGrid,
-        condition: Expression,
+        condition: Condition,
         key: Expression,
         parts: u32,
     ) -> Result<Vec<Records>, UserError> {
@@ -195,7 +195,7 @@ impl File {
         &self,
         group: Option<&Group>,
         records: RecordGrid,
-        condition: Expression,
+        condition: Condition,
         reduction: Reduction,
     ) -> Result<(Reduced, Blocks), UserError> {
         let (known, end) = (self.known().clone(), records.extent_end());

@@ -10,12 +10,13 @@ use filesystem::{
     serve_among_others,
 };
 use policy::{
-    Access, Buffering, Direction, DiskOrder, PageMap, Pool, Protection, ReplacementPolicies,
-    Stripe, copy_object,
+    Access, Buffering, Direction, DiskOrder, Extensions, PageMap, Pool, Protection,
+    ReplacementPolicies, Stripe, copy_object,
 };
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 use units::{ClientId, Duration, FileId, Instant, ServerId, SplitMix64};
 use wire::{FileRecord, Made, ServerStatus};
@@ -299,7 +300,10 @@ pub(crate) fn start_replaced<P: Kind>(
         read_only: false,
         copies_catalogue: shape.copies,
         costs: shape.costs,
-        extensions: shape.policies.clone().into(),
+        extensions: Extensions {
+            modules: Some(Arc::new(sandbox::Modules::default())),
+            ..shape.policies.clone().into()
+        },
     };
     let others = (0..shape.servers).filter(|other| *other != id);
     let holder = |other| OtherServer { server: ServerId(other), address: address(other) };

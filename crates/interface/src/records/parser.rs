@@ -6,6 +6,7 @@
 //! bin(x, 0, 0.25)               floor((x - 0) / 0.25)
 //! position[2]                   element of a field with several
 //! custom.mass(px, py, energy)   function that the program of the servers has added
+//! answer()                      number that an operator or a module gave to the record
 //! ```
 
 use super::record_type::RecordType;
@@ -397,6 +398,10 @@ impl Parser<'_> {
                 "false" | "False" => Constant::Signed(0),
                 "hash" if self.takes("(") => return self.hash(),
                 "bin" if self.takes("(") => return self.bin(),
+                "answer" if self.takes("(") => {
+                    self.needs(")")?;
+                    return self.push(Node::Answer).map(Item::Node);
+                }
                 name if name.starts_with(FUNCTIONS) && self.takes("(") => {
                     return self.function(&name[FUNCTIONS.len()..]);
                 }
@@ -468,7 +473,7 @@ impl Parser<'_> {
 mod tests {
     //! Proves: conditions mean what they mean in Python, and flaws are told with their place.
     use super::*;
-    use policy::{Destination, RecordFunctions, RecordGrid, Selected, Selection};
+    use policy::{Destination, Extensions, RecordGrid, Selected, Selection};
 
     fn records() -> RecordType {
         RecordType::parse("id:i4, energy:f8, flags:u1, at:3f4, 'odd name':i2, on:b1").unwrap()
@@ -494,8 +499,8 @@ mod tests {
         let predicate = predicate_of(&records(), text).unwrap_or_else(|error| panic!("{error}"));
         let records = RecordGrid { start: 0, record_bytes: records().record_bytes(), count: 3 };
         let result = Selected::Records(Destination::One);
-        let mut selector = Selection { records, predicate, result }
-            .check((1 << 20, 1 << 20), &RecordFunctions::default())
+        let mut selector = Selection { records, condition: predicate.into(), result }
+            .check((1 << 20, 1 << 20), &Extensions::default())
             .unwrap();
         selector.look_at(0, &file).unwrap().positions
     }
@@ -578,5 +583,7 @@ mod tests {
         let Some(Node::Function { name, operands }) = function.nodes.last() else { panic!() };
         assert_eq!((name.as_str(), &operands[..]), ("mass", &[0, 1][..]));
         assert!(number_of(&records(), "id > 1").is_err());
+        let answer = key_of(&records(), "answer() % 4").unwrap();
+        assert_eq!(answer.nodes, [Node::Answer, Node::Modulo { of: 0, by: 4 }]);
     }
 }

@@ -155,7 +155,8 @@ impl Evaluator {
                 | Node::Modulo { .. }
                 | Node::Hash { .. }
                 | Node::Bin { .. }
-                | Node::Function { .. } => Truth::Sometimes,
+                | Node::Function { .. }
+                | Node::Answer => Truth::Sometimes,
             });
         }
         truths.last() != Some(&Truth::Never)

@@ -4,6 +4,7 @@ use super::constant::Constant;
 use super::expression::{Expression, Node, ValueKind};
 use super::functions::{FailedFunction, RecordFunction, RecordFunctions, computed};
 use super::number::Column;
+use super::operator::RecordBatch;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +16,6 @@ pub(super) struct Evaluator {
     nodes: Vec<Node>,
     /// Functions of its nodes, by the positions of these.
     functions: BTreeMap<usize, Arc<dyn RecordFunction>>,
-    record_bytes: usize,
 }
 
 /// Function that the servers do not have with so many operands.
@@ -34,7 +34,6 @@ impl Evaluator {
     pub(super) fn new(
         expression: Expression,
         kinds: &[ValueKind],
-        record_bytes: u32,
         known: &RecordFunctions,
     ) -> Result<Self, UnknownFunction> {
         let mut nodes = expression.nodes;
@@ -58,7 +57,7 @@ impl Evaluator {
             let unknown = || UnknownFunction { name: name.clone(), operands };
             functions.insert(at, Arc::clone(function.ok_or_else(unknown)?));
         }
-        Ok(Self { nodes, functions, record_bytes: record_bytes as usize })
+        Ok(Self { nodes, functions })
     }
 
     /// Its nodes, of which the last is the result.
@@ -66,19 +65,25 @@ impl Evaluator {
         &self.nodes
     }
 
-    /// Computes the result for a batch of records that follow one another.
+    /// Computes the result for a batch of records. `answers` are the numbers that an operator gave
+    /// to them, if there is one.
     ///
     /// # Errors
     /// A function of the servers that has panicked.
-    pub(super) fn evaluate(&self, records: &[u8]) -> Result<Column, FailedFunction> {
-        let count = records.len() / self.record_bytes;
+    pub(super) fn evaluate(
+        &self,
+        records: RecordBatch<'_>,
+        answers: &[i64],
+    ) -> Result<Column, FailedFunction> {
+        let count = records.count();
         let mut columns: Vec<Column> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             let column = match node {
                 Node::Function { name, operands } => {
                     self.function(name, operands, &columns, count)?
                 }
-                node => self.evaluate_node(node, &columns, records, count),
+                Node::Answer => Column::Signed(answers.to_vec()),
+                node => evaluate_node(node, &columns, records),
             };
             columns.push(column);
         }
@@ -100,57 +105,48 @@ impl Evaluator {
         let operands: Vec<Vec<f64>> = operands.iter().map(floats).collect();
         computed((name, &**function), &operands, count).map(Column::Float)
     }
+}
 
-    fn evaluate_node(
-        &self,
-        node: &Node,
-        columns: &[Column],
-        records: &[u8],
-        count: usize,
-    ) -> Column {
-        let at = |operand: u16| &columns[usize::from(operand)];
-        match node {
-            Node::Field(field) => field.read(records, self.record_bytes),
-            Node::Always(is_true) => Column::Truth(vec![*is_true; count]),
-            Node::Function { .. } => Column::Float(vec![f64::NAN; count]),
-            Node::IsTrue { of } => Column::Truth(truths(at(*of)).into_owned()),
-            Node::CompareConstant { of, how, with } => {
-                Column::Truth(how.with_constant(at(*of), *with))
+/// Computes a node of the columns of those before it.
+fn evaluate_node(node: &Node, columns: &[Column], records: RecordBatch<'_>) -> Column {
+    let count = records.count();
+    let at = |operand: u16| &columns[usize::from(operand)];
+    match node {
+        Node::Field(field) => field.read(records.bytes(), records.record_bytes()),
+        Node::Always(is_true) => Column::Truth(vec![*is_true; count]),
+        Node::Function { .. } => Column::Float(vec![f64::NAN; count]),
+        Node::Answer => Column::Signed(vec![-1; count]),
+        Node::IsTrue { of } => Column::Truth(truths(at(*of)).into_owned()),
+        Node::CompareConstant { of, how, with } => Column::Truth(how.with_constant(at(*of), *with)),
+        Node::Compare { of, how, with } => Column::Truth(how.of_columns(at(*of), at(*with))),
+        Node::In { of, set } => Column::Truth(is_in(at(*of), set)),
+        Node::And(operands) => Column::Truth(combined(operands, at, |left, right| left && right)),
+        Node::Or(operands) => Column::Truth(combined(operands, at, |left, right| left || right)),
+        Node::Not(operand) => {
+            Column::Truth(truths(at(*operand)).iter().map(|value| !value).collect())
+        }
+        Node::Mask { of, mask } => match at(*of) {
+            Column::Signed(values) => {
+                let mask = *mask as i64;
+                Column::Signed(values.iter().map(|value| value & mask).collect())
             }
-            Node::Compare { of, how, with } => Column::Truth(how.of_columns(at(*of), at(*with))),
-            Node::In { of, set } => Column::Truth(is_in(at(*of), set)),
-            Node::And(operands) => {
-                Column::Truth(combined(operands, at, |left, right| left && right))
+            Column::Unsigned(values) => {
+                Column::Unsigned(values.iter().map(|value| value & mask).collect())
             }
-            Node::Or(operands) => {
-                Column::Truth(combined(operands, at, |left, right| left || right))
+            other => other.clone(),
+        },
+        Node::Modulo { of, by } => Column::Unsigned(match at(*of) {
+            Column::Signed(values) => {
+                let by = i128::from(*by);
+                values.iter().map(|value| i128::from(*value).rem_euclid(by) as u64).collect()
             }
-            Node::Not(operand) => {
-                Column::Truth(truths(at(*operand)).iter().map(|value| !value).collect())
-            }
-            Node::Mask { of, mask } => match at(*of) {
-                Column::Signed(values) => {
-                    let mask = *mask as i64;
-                    Column::Signed(values.iter().map(|value| value & mask).collect())
-                }
-                Column::Unsigned(values) => {
-                    Column::Unsigned(values.iter().map(|value| value & mask).collect())
-                }
-                other => other.clone(),
-            },
-            Node::Modulo { of, by } => Column::Unsigned(match at(*of) {
-                Column::Signed(values) => {
-                    let by = i128::from(*by);
-                    values.iter().map(|value| i128::from(*value).rem_euclid(by) as u64).collect()
-                }
-                Column::Unsigned(values) => values.iter().map(|value| value % by).collect(),
-                _ => vec![0; count],
-            }),
-            Node::Hash { of } => Column::Unsigned(hashes(at(*of))),
-            Node::Bin { of, low, width } => {
-                let values = at(*of).as_floats();
-                Column::Signed(values.iter().map(|value| bin(*value, *low, *width)).collect())
-            }
+            Column::Unsigned(values) => values.iter().map(|value| value % by).collect(),
+            _ => vec![0; count],
+        }),
+        Node::Hash { of } => Column::Unsigned(hashes(at(*of))),
+        Node::Bin { of, low, width } => {
+            let values = at(*of).as_floats();
+            Column::Signed(values.iter().map(|value| bin(*value, *low, *width)).collect())
         }
     }
 }

@@ -99,6 +99,8 @@ pub enum Node {
         /// Numbers.
         operands: Vec<u16>,
     },
+    /// Number that the operator of the selection gave to the record.
+    Answer,
 }
 
 /// Kind of the values of a node.
@@ -240,9 +242,9 @@ impl Node {
                 Ok(field.kind())
             }
             Self::Always(_) => Ok(ValueKind::Truth),
-            Self::IsTrue { of } => at(*of).map(|_| ValueKind::Truth),
-            Self::CompareConstant { of, .. } | Self::In { of, .. } => {
-                // What is true or false is compared as 0 and 1.
+            Self::Answer => Ok(ValueKind::Signed),
+            // What is true or false is compared as 0 and 1.
+            Self::IsTrue { of } | Self::CompareConstant { of, .. } | Self::In { of, .. } => {
                 at(*of).map(|_| ValueKind::Truth)
             }
             Self::Compare { of, with, .. } => {
@@ -298,6 +300,16 @@ impl Expression {
     /// Expression that is true for all records.
     pub fn always() -> Self {
         Self { nodes: vec![Node::Always(true)] }
+    }
+
+    /// Number that the operator of the selection gave to the record.
+    pub fn answer() -> Self {
+        Self { nodes: vec![Node::Answer] }
+    }
+
+    /// True if it uses the number that an operator gave.
+    pub(super) fn uses_answer(&self) -> bool {
+        self.nodes.contains(&Node::Answer)
     }
 
     /// Checks that it can be evaluated for records of `record_bytes` bytes. Returns the kind of

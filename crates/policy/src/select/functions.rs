@@ -26,11 +26,11 @@ pub trait RecordFunction: Send + Sync {
 #[derive(Clone, Default)]
 pub struct RecordFunctions(BTreeMap<String, Arc<dyn RecordFunction>>);
 
-/// Reason for which a function is refused.
+/// Reason for which a function or an operator is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("the function {name:?} is refused: {cause}")]
+#[error("{name:?} is refused: {cause}")]
 pub struct RefusedFunction {
-    /// Name of the function.
+    /// Its name.
     pub name: String,
     /// Reason.
     pub cause: String,
@@ -55,13 +55,10 @@ impl RecordFunctions {
         name: &str,
         function: impl RecordFunction + 'static,
     ) -> Result<Self, RefusedFunction> {
-        let refused = |cause: String| RefusedFunction { name: name.to_owned(), cause };
-        let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if name.is_empty() || name.len() > FUNCTION_NAME_BYTES_MAX || !is_word {
-            return Err(refused("its name is no word of letters, digits and _".to_owned()));
-        }
+        check_name(name)?;
         if function.operands() > FUNCTION_OPERANDS_MAX {
-            return Err(refused(format!("it has more than {FUNCTION_OPERANDS_MAX} operands")));
+            let cause = format!("it has more than {FUNCTION_OPERANDS_MAX} operands");
+            return Err(RefusedFunction { name: name.to_owned(), cause });
         }
         self.0.insert(name.to_owned(), Arc::new(function));
         Ok(self)
@@ -71,6 +68,16 @@ impl RecordFunctions {
     pub(super) fn get(&self, name: &str) -> Option<&Arc<dyn RecordFunction>> {
         self.0.get(name)
     }
+}
+
+/// Checks the name of a function or an operator.
+pub(super) fn check_name(name: &str) -> Result<(), RefusedFunction> {
+    let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if name.is_empty() || name.len() > FUNCTION_NAME_BYTES_MAX || !is_word {
+        let cause = "its name is no word of letters, digits and _".to_owned();
+        return Err(RefusedFunction { name: name.to_owned(), cause });
+    }
+    Ok(())
 }
 
 impl fmt::Debug for RecordFunctions {

@@ -13,6 +13,8 @@
 //! | `comparison.rs` | comparisons of columns with constants and with one another |
 //! | `functions.rs` | functions that a program adds to its servers |
 //! | `evaluator.rs` | an expression, computed for many records at a time |
+//! | `operator.rs` | what looks at records: the trait of expressions and all others |
+//! | `programmed.rs` | operators that are made of expressions |
 //! | `bounds.rs` | bounds of fields, by which blocks are known in which nothing matches |
 //! | `reduction.rs` | counts, extremes, sums and histograms |
 //! | `grid.rs` | which records begin in a block |
@@ -26,6 +28,8 @@ mod expression;
 mod functions;
 mod grid;
 mod number;
+mod operator;
+mod programmed;
 mod reduction;
 mod selection;
 
@@ -38,12 +42,17 @@ pub use expression::{
     SET_VALUES_MAX, ValueKind,
 };
 pub use functions::{
-    FUNCTION_NAME_BYTES_MAX, FUNCTION_OPERANDS_MAX, FailedFunction, RecordFunction,
-    RecordFunctions, RefusedFunction,
+    FUNCTION_NAME_BYTES_MAX, FUNCTION_OPERANDS_MAX, RecordFunction, RecordFunctions,
+    RefusedFunction,
 };
 pub use grid::{RECORD_BYTES_MAX, RecordGrid, RecordGridError};
 pub use number::{FieldAt, Number, NumberKind};
+pub use operator::{
+    Answers, ApartOperator, BATCH_RECORDS_MAX, FailedOperator, ModuleCompiler, RecordBatch,
+    RecordOperator, RecordOperators, batch_records,
+};
 pub use reduction::{HISTOGRAM_EDGES_MAX, Reduced, Reduction, ReductionError};
 pub use selection::{
-    Destination, KeyError, LookError, Matches, Selected, Selection, SelectionError, Selector,
+    Condition, Destination, KeyError, LookError, MODULE_BYTES_MAX, Matches, Operator, Selected,
+    Selection, SelectionError, Selector,
 };

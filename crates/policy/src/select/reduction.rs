@@ -4,10 +4,9 @@
 //! bit of a sum of floats in rare cases.
 
 use super::constant::Constant;
-use super::evaluator::{Evaluator, UnknownFunction};
 use super::expression::{Expression, ExpressionError, ValueKind};
-use super::functions::{FailedFunction, RecordFunctions};
 use super::number::Column;
+use super::operator::Answers;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use thiserror::Error;
@@ -60,18 +59,16 @@ pub enum ReductionError {
     /// Its value cannot be computed.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
-    /// A function is not there.
-    #[error(transparent)]
-    Function(#[from] UnknownFunction),
     /// The edges of a histogram are not numbers that ascend, or too many.
     #[error("a histogram needs 2 to {HISTOGRAM_EDGES_MAX} finite edges that ascend")]
     Edges,
 }
 
+/// Number that is needed of each record, and the kinds of its nodes.
+pub(super) type Needed = Option<(Expression, Vec<ValueKind>)>;
+
 /// Checked reduction, with its result so far.
-#[derive(Clone)]
 pub(super) struct Reducer {
-    value: Option<Evaluator>,
     edges: Vec<f64>,
     /// Bins in a range of length 1, if all have nearly the same width.
     bins_per_unit: Option<f64>,
@@ -79,24 +76,25 @@ pub(super) struct Reducer {
 }
 
 impl Reducer {
+    /// Checks a reduction. Returns it, and the number of a record that it needs with the kinds of
+    /// its nodes.
     pub(super) fn new(
         reduction: Reduction,
         record_bytes: u32,
-        functions: &RecordFunctions,
-    ) -> Result<Self, ReductionError> {
-        let evaluator = |of: Expression| -> Result<_, ReductionError> {
+    ) -> Result<(Self, Needed), ReductionError> {
+        let checked = |of: Expression| -> Result<_, ReductionError> {
             let kind = of.validate_number(record_bytes)?;
             let kinds = of.validate(record_bytes)?;
-            Ok((Some(Evaluator::new(of, &kinds, record_bytes, functions)?), kind))
+            Ok((Some((of, kinds)), kind))
         };
         let is_float = |kind| matches!(kind, ValueKind::Single | ValueKind::Double);
-        let (value, edges, reduced) = match reduction {
+        let (number, edges, reduced) = match reduction {
             Reduction::Count => (None, Vec::new(), Reduced::Count(0)),
-            Reduction::Minimum(of) => (evaluator(of)?.0, Vec::new(), Reduced::Minimum(None)),
-            Reduction::Maximum(of) => (evaluator(of)?.0, Vec::new(), Reduced::Maximum(None)),
-            Reduction::Sum(of) => match evaluator(of)? {
-                (value, kind) if is_float(kind) => (value, Vec::new(), Reduced::FloatSum(0.0, 0.0)),
-                (value, _) => (value, Vec::new(), Reduced::IntegerSum(0)),
+            Reduction::Minimum(of) => (checked(of)?.0, Vec::new(), Reduced::Minimum(None)),
+            Reduction::Maximum(of) => (checked(of)?.0, Vec::new(), Reduced::Maximum(None)),
+            Reduction::Sum(of) => match checked(of)? {
+                (of, kind) if is_float(kind) => (of, Vec::new(), Reduced::FloatSum(0.0, 0.0)),
+                (of, _) => (of, Vec::new(), Reduced::IntegerSum(0)),
             },
             Reduction::Histogram { of, edges } => {
                 let ascend = edges.windows(2).all(|pair| pair[0] < pair[1]);
@@ -106,29 +104,26 @@ impl Reducer {
                     return Err(ReductionError::Edges);
                 }
                 let bins = edges.len() - 1;
-                (evaluator(of)?.0, edges, Reduced::Histogram(vec![0; bins]))
+                (checked(of)?.0, edges, Reduced::Histogram(vec![0; bins]))
             }
         };
         let bins_per_unit = bins_per_unit(&edges);
-        Ok(Self { value, edges, bins_per_unit, reduced })
+        Ok((Self { edges, bins_per_unit, reduced }, number))
     }
 
     /// Adds the records of a batch that match.
-    pub(super) fn add(&mut self, records: &[u8], matches: &[bool]) -> Result<(), FailedFunction> {
+    pub(super) fn add(&mut self, answers: &Answers) {
+        let matches = &answers.selected;
         if let Reduced::Count(count) = &mut self.reduced {
             *count += matches.iter().filter(|is_match| **is_match).count() as u64;
-            return Ok(());
+            return;
         }
-        if !matches.contains(&true) {
-            return Ok(());
-        }
-        let Some(value) = &self.value else { return Ok(()) };
-        let values = value.evaluate(records)?;
+        let Some(values) = &answers.numbers else { return };
         match &mut self.reduced {
             Reduced::Count(_) => {}
-            Reduced::Minimum(least) => merge_extreme(least, extreme(&values, matches, true), true),
-            Reduced::Maximum(most) => merge_extreme(most, extreme(&values, matches, false), false),
-            Reduced::IntegerSum(sum) => *sum += integer_sum(&values, matches),
+            Reduced::Minimum(least) => merge_extreme(least, extreme(values, matches, true), true),
+            Reduced::Maximum(most) => merge_extreme(most, extreme(values, matches, false), false),
+            Reduced::IntegerSum(sum) => *sum += integer_sum(values, matches),
             Reduced::FloatSum(high, low) => {
                 for value in chosen(&values.as_floats(), matches) {
                     (*high, *low) = plus((*high, *low), value);
@@ -142,7 +137,6 @@ impl Reducer {
                 }
             }
         }
-        Ok(())
     }
 
     /// Result of the records that were added.

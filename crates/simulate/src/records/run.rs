@@ -167,7 +167,7 @@ impl RecordRank {
             RecordDelivery::ServersDeliver => Share::Key(data::key(case)),
             _ => Share::Even,
         };
-        let wanted = (data::grid(case), data::condition(case));
+        let wanted = (data::grid(case), data::condition(case).into());
         let agreements = self.group.begin_agreements();
         let found = selecting.find(&agreements, Ok(&self.file), wanted, share).await?;
         let count = found.count();

@@ -12,15 +12,16 @@ use crate::engine::{Sleep, TaskHandle};
 use crate::random::next_random;
 use crate::timeline::{Cause, Link as Because, What};
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use units::{Duration, Instant, PeerId, PieceRun, RegionId, Run, Timestamp};
 use world::payload::Kind;
 use world::{
-    Address, Clock, Disks, Incoming, Memory, Message, Network, NetworkError, OneSided, Payloads,
-    Processor, ProcessorTime, Randomness, RecordChange, RecordTable, Records, RecordsError, Tasks,
-    TransferError,
+    Address, Clock, Disks, Incoming, JobFailed, Memory, Message, Network, NetworkError, OneSided,
+    Payloads, Processor, ProcessorTime, Randomness, RecordChange, RecordTable, Records,
+    RecordsError, Tasks, TransferError,
 };
 
 impl<P: Kind> Machine<P> {
@@ -250,6 +251,21 @@ impl<P: Kind> Processor for SimulatedWorld<P> {
 
     fn used(&self) -> ProcessorTime {
         ProcessorTime { all: self.node.processor.borrow().busy(), system: Duration::ZERO }
+    }
+
+    /// The job occupies the processor of the node, as all its work does, and is executed when that
+    /// time is over.
+    fn compute_apart<R: Send + 'static>(
+        &self,
+        cost: Duration,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> impl Future<Output = Result<R, JobFailed>> + 'static {
+        let world = self.clone();
+        async move {
+            world.compute(cost).await;
+            let done = catch_unwind(AssertUnwindSafe(job));
+            done.map_err(|_| JobFailed { cause: "it has panicked".to_owned() })
+        }
     }
 }
 

@@ -9,13 +9,18 @@ use crate::instances::servers::instance;
 use crate::output::format::plural;
 use crate::output::present;
 use client::{Blocks, Connection, Constant, Expression, Records, Reduced, Reduction};
-use interface::{RecordType, UserError, field_of, key_of, number_of, predicate_of};
+use interface::{RecordType, UserError, condition_with, field_of, key_of, number_of, predicate_of};
 use serde_json::{Value, json};
 use sink::Sink;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Bytes of records that are in memory at a time.
 const WINDOW_BYTES: usize = 16 << 20;
+
+/// Bytes of a module that are read: more than it may have.
+const MODULE_READ_MAX: u64 = 1 << 24;
 
 pub(crate) fn run(which: &InstanceOnly, arguments: &Select) -> Result<(), UserError> {
     let connection = Connection::open(&instance(which))?;
@@ -32,6 +37,8 @@ pub(crate) fn run(which: &InstanceOnly, arguments: &Select) -> Result<(), UserEr
         Some(text) => predicate_of(&records, text)?,
         None => Expression::always(),
     };
+    let module = arguments.module.as_deref().map(read_module).transpose()?;
+    let condition = condition_with(condition, arguments.operator.clone(), module)?;
     if let Some(reduction) = reduction_of(&records, arguments)? {
         let (reduced, blocks) = file.reduce_records(None, grid, condition, reduction)?;
         return show_number(which, arguments, &reduced, blocks);
@@ -68,6 +75,21 @@ pub(crate) fn run(which: &InstanceOnly, arguments: &Select) -> Result<(), UserEr
         }
     };
     show_files(which, (count, blocks), &written)
+}
+
+/// Reads a module from a local file, as far as its size is possible.
+fn read_module(path: &Path) -> Result<Vec<u8>, UserError> {
+    let mut module = Vec::new();
+    let opened = File::open(path);
+    let read = opened.and_then(|file| file.take(MODULE_READ_MAX).read_to_end(&mut module));
+    match read {
+        Ok(_) => Ok(module),
+        Err(error) => Err(UserError::usage(
+            format!("cannot read the module {}", path.display()),
+            error.to_string(),
+            "give a local file that you may read",
+        )),
+    }
 }
 
 /// Returns the number that the arguments ask for, if they do.

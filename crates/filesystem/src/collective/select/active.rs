@@ -16,6 +16,9 @@ use world::Payload;
 /// Maximum number of selections of all clients.
 const SELECTIONS_MAX: usize = 1_024;
 
+/// Maximum number of modules of all selections, each of which may have a memory of 16 MiB.
+const MODULES_MAX: usize = 32;
+
 /// Maximum number of bytes that all selections hold beside the records that they keep: parts of
 /// records that cross the ends of blocks, and lists of destinations.
 pub(super) const HELD_BYTES_MAX: u64 = 1 << 27;
@@ -28,6 +31,16 @@ pub(crate) struct Selections<P> {
     kept_bytes: Rc<Cell<u64>>,
     held_bytes: Rc<Cell<u64>>,
     kept_bytes_max: u64,
+    modules: Rc<Cell<usize>>,
+}
+
+/// Room for the module of a selection.
+pub(super) struct ModulePermit(Rc<Cell<usize>>);
+
+impl Drop for ModulePermit {
+    fn drop(&mut self) {
+        self.0.update(|modules| modules - 1);
+    }
 }
 
 /// Selection of a client.
@@ -52,6 +65,7 @@ pub(crate) struct ActiveSelection<P> {
     /// Bytes that it holds beside them.
     own_held_bytes: Cell<u64>,
     held_bytes: Rc<Cell<u64>>,
+    _module: Option<ModulePermit>,
 }
 
 /// Records of a block.
@@ -77,6 +91,7 @@ impl<P: Payload> Selections<P> {
             kept_bytes: Rc::default(),
             held_bytes: Rc::default(),
             kept_bytes_max,
+            modules: Rc::default(),
         }
     }
 
@@ -85,12 +100,25 @@ impl<P: Payload> Selections<P> {
         self.beginning.borrow_mut().insert((owner, number));
     }
 
+    /// Takes room for a module.
+    pub(super) fn admit_module(&self) -> Result<ModulePermit, Fault> {
+        if self.modules.get() >= MODULES_MAX {
+            let cause = format!(
+                "{MODULES_MAX} modules look at records of a server, which is the limit; repeat the \
+                 call later"
+            );
+            return Err(Fault::BadSelection { cause });
+        }
+        self.modules.update(|modules| modules + 1);
+        Ok(ModulePermit(Rc::clone(&self.modules)))
+    }
+
     /// Begins a selection.
     pub(super) fn begin(
         &self,
         (owner, number): (PeerId, u64),
         file: Rc<OpenFile>,
-        selector: Selector,
+        (selector, module): (Selector, Option<ModulePermit>),
     ) -> Result<Rc<ActiveSelection<P>>, Fault> {
         if !self.beginning.borrow_mut().remove(&(owner, number)) {
             return Err(Fault::Cancelled);
@@ -118,6 +146,7 @@ impl<P: Payload> Selections<P> {
             kept_bytes_max: self.kept_bytes_max,
             own_held_bytes: Cell::new(0),
             held_bytes: Rc::clone(&self.held_bytes),
+            _module: module,
         });
         active.insert(number, Rc::clone(&selection));
         Ok(selection)

@@ -8,7 +8,8 @@
 use super::client::{RecordCounts, Selected};
 use crate::client::{Client, Group};
 use policy::{
-    Destination, DiskOrder, Expression, FieldAt, RecordGrid, Reduced, Reduction, Selection,
+    Condition, Destination, DiskOrder, Expression, FieldAt, RecordGrid, Reduced, Reduction,
+    Selection,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -84,7 +85,7 @@ impl<'a, W: World> Selecting<'a, W> {
         &self,
         agreements: &Agreements,
         file: Result<&FileRecord, Fault>,
-        (records, condition): (RecordGrid, Expression),
+        (records, condition): (RecordGrid, Condition),
         share: Share,
     ) -> Result<FoundRecords<W>, Fault> {
         let (rank, clients) = (self.rank(), self.size());
@@ -94,7 +95,7 @@ impl<'a, W: World> Selecting<'a, W> {
             Share::Key(key) => Destination::Key { key: key.clone(), clients },
         };
         let result = policy::Selected::Records(destination);
-        let selection = Selection { records, predicate: condition, result };
+        let selection = Selection { records, condition, result };
         let selected = self.begin(agreements, file, selection).await?;
         let destination = if share == Share::Even { 0 } else { rank };
         let counted = selected.counts(destination).await;
@@ -117,11 +118,11 @@ impl<'a, W: World> Selecting<'a, W> {
     pub async fn divide(
         &self,
         file: &FileRecord,
-        (records, condition): (RecordGrid, Expression),
+        (records, condition): (RecordGrid, Condition),
         (key, parts): (Expression, u32),
     ) -> Result<Vec<FoundRecords<W>>, Fault> {
         let result = policy::Selected::Records(Destination::Key { key, clients: parts });
-        let selection = Selection { records, predicate: condition, result };
+        let selection = Selection { records, condition, result };
         let selected = Rc::new(self.client.select(file, selection, DiskOrder::Sorted).await?);
         let mut found = Vec::with_capacity(parts as usize);
         for destination in 0..parts {
@@ -145,7 +146,7 @@ impl<'a, W: World> Selecting<'a, W> {
         fields: Vec<FieldAt>,
     ) -> Result<(), Fault> {
         let result = policy::Selected::Summary(fields);
-        let selection = Selection { records, predicate: Expression::always(), result };
+        let selection = Selection { records, condition: Expression::always().into(), result };
         let selected = self.begin(agreements, file, selection).await?;
         let kept = if self.rank() == 0 { selected.keep().await } else { Ok(()) };
         self.agree(agreements.0.get(2), kept).await.map(|_| ())
@@ -160,11 +161,11 @@ impl<'a, W: World> Selecting<'a, W> {
         &self,
         agreements: &Agreements,
         file: Result<&FileRecord, Fault>,
-        (records, condition): (RecordGrid, Expression),
+        (records, condition): (RecordGrid, Condition),
         reduction: Reduction,
     ) -> Result<(Reduced, (u64, u64)), Fault> {
         let result = policy::Selected::Number(reduction);
-        let selection = Selection { records, predicate: condition, result };
+        let selection = Selection { records, condition, result };
         let selected = self.begin(agreements, file, selection).await?;
         let reduced = selected.reduced().await;
         let outcome = reduced.as_ref().map(|_| ()).map_err(Clone::clone);

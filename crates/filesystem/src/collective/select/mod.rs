@@ -21,6 +21,7 @@
 
 use futures_util::future::{LocalBoxFuture, join_all};
 use wire::Fault;
+use world::JobFailed;
 
 pub(crate) mod active;
 pub(crate) mod client;
@@ -29,6 +30,11 @@ pub(crate) mod members;
 pub(crate) mod requests;
 pub(crate) mod scan;
 pub(crate) mod summaries;
+
+/// Fault of a selection whose computation in another place has failed.
+fn job_fault(failed: JobFailed) -> Fault {
+    Fault::BadSelection { cause: failed.to_string() }
+}
 
 /// Waits for the ends of all works, whatever others end with. In boxes, so that the code that waits
 /// is the same for all kinds of work.

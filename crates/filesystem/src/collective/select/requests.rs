@@ -1,12 +1,13 @@
 //! Requests for records that match.
 
-use super::active::ActiveSelection;
-use super::{deliver, scan};
+use super::active::{ActiveSelection, ModulePermit};
+use super::{deliver, job_fault, scan};
 use crate::server::Server;
 use crate::server::answer::Answer;
+use crate::server::files::open_file::OpenFile;
 use crate::server::transfers::active_transfers::TransferKey;
 use futures_util::future::{Either, select};
-use policy::{DiskOrder, Selection};
+use policy::{DiskOrder, Operator, Selection, SelectionError, Selector};
 use std::pin::pin;
 use std::rc::Rc;
 use units::{FileId, PeerId, Run};
@@ -33,7 +34,7 @@ pub(crate) async fn serve<W: World>(
         SelectRequest::Complete { number, rests } => {
             let none = || Fault::BadRequest { cause: "rests of records without bytes".to_owned() };
             let body = body.ok_or_else(none)?;
-            scan::complete(server, &*selections.get(number)?, &rests, &body)?;
+            scan::complete(server, &*selections.get(number)?, &rests, &body).await?;
             Ok(Reply::Done.into())
         }
         SelectRequest::Number { number } => {
@@ -78,9 +79,7 @@ async fn begin<W: World>(
     server.selections().announce(from, number);
     server.recall_leases(file, Some(from)).await;
     let file = server.files().get(file)?;
-    let selector = selection
-        .check((file.bytes(), file.stripe.block_bytes), &server.config().extensions.functions)
-        .map_err(|error| Fault::BadSelection { cause: error.to_string() })?;
+    let selector = check(server, &file, selection).await?;
     // A cut of the file ends the scan.
     let guard = server.active_transfers().enter(TransferKey::Part(from, number), file.file)?;
     let selection = server.selections().begin((from, number), file, selector)?;
@@ -90,6 +89,25 @@ async fn begin<W: World>(
         Either::Left((fault, _)) => Err(fault),
         Either::Right((scanned, _)) => scanned,
     }
+}
+
+/// Checks a selection of a file. A module is compiled where that delays nobody else.
+async fn check<W: World>(
+    server: &Server<W>,
+    file: &OpenFile,
+    selection: Selection,
+) -> Result<(Selector, Option<ModulePermit>), Fault> {
+    let sizes = (file.bytes(), file.stripe.block_bytes);
+    let bad = |error: SelectionError| Fault::BadSelection { cause: error.to_string() };
+    let extensions = &server.config().extensions;
+    let Some(Operator::Module(module)) = &selection.condition.operator else {
+        return Ok((selection.check(sizes, extensions).map_err(bad)?, None));
+    };
+    let permit = server.selections().admit_module()?;
+    let cost = server.config().costs.module(module.len() as u64);
+    let extensions = extensions.clone();
+    let checked = server.world().compute_apart(cost, move || selection.check(sizes, &extensions));
+    Ok((checked.await.map_err(job_fault)?.map_err(bad)?, Some(permit)))
 }
 
 /// Answers with the starts of some blocks.

@@ -2,7 +2,7 @@
 
 use super::super::disk_directed::server::blocks_in_order;
 use super::active::{ActiveSelection, FoundBlock};
-use super::all_ended;
+use super::{all_ended, job_fault};
 use crate::server::Server;
 use crate::server::files::open_file::OpenFile;
 use futures_util::FutureExt;
@@ -123,9 +123,8 @@ pub(super) async fn find<W: World>(
         found.bounds = vec![Bounds::default(); fields.len()];
     }
     if whole > 0 {
-        server.world().compute(costs.look(whole * record_bytes)).await;
         let records = data.slice(at, whole * record_bytes);
-        let matches = match_records(selection, begin.start, &records)?;
+        let matches = match_records(server, selection, begin.start, &records).await?;
         found.records =
             (!matches.positions.is_empty()).then(|| packed(&records, &matches, record_bytes));
         let kept = matches.positions.len() as u64;
@@ -159,17 +158,29 @@ impl<P> FoundBlock<P> {
     }
 }
 
-/// Looks at records that follow one another. `first` is the number of the first.
-pub(super) fn match_records<P: Payload>(
-    selection: &ActiveSelection<P>,
+/// Looks at records that follow one another. `first` is the number of the first. A module looks at
+/// them where that delays nobody else.
+async fn match_records<W: World>(
+    server: &Server<W>,
+    selection: &ActiveSelection<W::Payload>,
     first: u64,
-    records: &P,
+    records: &W::Payload,
 ) -> Result<Matches, Fault> {
     let bytes = records.look_inside().ok_or_else(|| Fault::BadRequest {
         cause: "these servers hold data without bytes, which no predicate can look at".to_owned(),
     })?;
-    let looked_at = selection.selector.borrow_mut().look_at(first, bytes);
-    looked_at.map_err(|error| Fault::BadSelection { cause: error.to_string() })
+    let failed = |cause: String| Fault::BadSelection { cause };
+    let apart = selection.selector.borrow().apart();
+    let Some(operator) = apart else {
+        server.world().compute(server.config().costs.look(records.length())).await;
+        let looked_at = selection.selector.borrow_mut().look_at(first, bytes);
+        return looked_at.map_err(|error| failed(error.to_string()));
+    };
+    let (cost, copy) = (server.config().costs.module(records.length()), bytes.to_vec());
+    let answers = server.world().compute_apart(cost, move || operator.look_at(&copy)).await;
+    let answers = answers.map_err(job_fault)?.map_err(|error| failed(error.to_string()))?;
+    let matches = selection.selector.borrow_mut().act(first, &answers);
+    matches.map_err(|error| failed(error.to_string()))
 }
 
 /// Packs records that match, in the order of their destinations.
@@ -208,7 +219,7 @@ async fn load<W: World>(
 }
 
 /// Looks at records that go on in other blocks, of which the rests are `body`.
-pub(super) fn complete<W: World>(
+pub(super) async fn complete<W: World>(
     server: &Server<W>,
     selection: &ActiveSelection<W::Payload>,
     rests: &[(u64, u32)],
@@ -241,7 +252,7 @@ pub(super) fn complete<W: World>(
         memory.scatter(&[Run::contiguous(0, start.length())], &start);
         memory.scatter(&[Run::contiguous(start.length(), length)], &rest);
         let record = memory.freeze();
-        let matches = match_records(selection, number, &record)?;
+        let matches = match_records(server, selection, number, &record).await?;
         let bounds = selection.selector.borrow_mut().take_bounds();
         if let Some(found) = selection.blocks.borrow_mut().get_mut(block) {
             found.add_bounds(bounds);
