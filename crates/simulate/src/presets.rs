@@ -55,8 +55,8 @@ pub(crate) const BATCHED: Pieces = Pieces::Batched { gather_ps: GATHER_PIECE_PS 
 /// and read); `block` leaves of its 187 us a block, two interruptions of 50 us and one memput of
 /// 46 us included. Fitted on the contiguous 8-byte cells of TR94-226, Table 4 (docs/validation.md):
 /// `client_read`, `client_write`, `cache_read` on caching, `piece_per_dimension` on disk-directed.
-/// `collective` is a round figure of no influence, one per client and transfer. Not in the papers, and
-/// assumed: `look_ps_per_byte` is 20 instructions at 50 million a second for a record of 64 bytes.
+/// `collective` is a round figure of no influence, one per client and transfer. Not in the papers,
+/// and assumed: `look_ps_per_byte` is 20 instructions at 50 million a second for 64 bytes.
 const STARFISH_COSTS: Costs = Costs {
     client_read: Duration::from_ns(3_030),
     client_write: Duration::from_ns(54_996),

@@ -8,9 +8,9 @@ use simulate::{Machine, MachineName, RecordCase, RecordDelivery, Scenario};
 const SOURCE: &str = "D. Kotz, Disk-directed I/O for MIMD Multiprocessors, ACM TOCS 15(1), 1997, \
     section 8";
 const NOTE: &str = "The paper has no figures of these. Records have 64 bytes. Each node has a link \
-    of its own to the network. The machine of 1994 is that of TOCS 1997 with contiguous files and caches of 64 KiB \
-    at its 8 servers, the cluster has 4 servers with an NVMe device each and caches of 4 MiB; one \
-    host has 2 servers and 2 cores, and the file in its caches.";
+    of its own to the network. The machine of 1994 is that of TOCS 1997 with contiguous files and \
+    caches of 64 KiB at its 8 servers, the cluster has 4 servers with an NVMe device each and \
+    caches of 4 MiB; one host has 2 servers and 2 cores, and the file in its caches.";
 
 const DISKS: &str = "1994, 200 MB/s";
 const ETHERNET: &str = "1994, 10 Mbit/s";
