@@ -95,8 +95,8 @@ fn select() -> RecordDefinition {
 fn select_claims(rows: &[RecordStudyRow]) -> Vec<ClaimResult> {
     let slow = |row: &RecordStudyRow| [ETHERNET, GIGABIT].contains(&row.machine);
     let with_more = |row: &RecordStudyRow| {
-        let others = rows.iter().filter(|other| other.machine == row.machine);
-        others.filter(|other| other.matching_of_1000 > row.matching_of_1000).last()
+        let mut others = rows.iter().filter(|other| other.machine == row.machine);
+        others.rfind(|other| other.matching_of_1000 > row.matching_of_1000)
     };
     vec![
         check("bytes: servers look <= share that matches + 0.05", rows, |row| {
