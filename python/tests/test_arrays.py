@@ -330,6 +330,41 @@ def _double_view(arguments):
         return view.write(2 * view.read()).bytes == view.local_nbytes
 
 
+def test_datasets_of_hdf5_are_read_in_one_call(instance, tmp_path):
+    """A file that HDF5 has written, whose datasets are read by two processes as H5Dread_multi does."""
+    import fsspec
+    import h5py
+
+    written = {"a": np.arange(60.0).reshape(6, 10), "b": np.arange(35, dtype="i2").reshape(5, 7)}
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        places = {name: file.create_dataset(name, data=values).id.get_offset() for name, values in written.items()}
+    fsspec.filesystem("unisono", instance=instance).put(str(tmp_path / "data.h5"), "data.h5")
+    assert all(_run(_read_datasets, 2, {"written": written, "places": places}))
+
+
+def _read_datasets(arguments):
+    rank, size, options = arguments
+    datasets = {
+        name: unisono.open_array(
+            "data.h5", shape=values.shape, dtype=values.dtype, header=False, offset=options["places"][name],
+            rank=rank, size=size, group=name,
+        )
+        for name, values in options["written"].items()
+    }  # fmt: skip
+    read = unisono.transfer([one.read_request() for one in datasets.values()])
+    own = [values[np.ix_(*datasets[name].local_indices)] for name, values in options["written"].items()]
+    return all((one == expected).all() for one, expected in zip(read, own, strict=True))
+
+
+def test_an_offset_is_that_of_a_file_without_a_header(instance):
+    with unisono.open_array("behind", "w", shape=(4,), dtype="i4", header=False, offset=12) as array:
+        array.write(np.arange(4, dtype="i4"))
+    with unisono.connect().open("behind") as file:
+        assert file.read(0, 100) == bytes(12) + np.arange(4, dtype="i4").tobytes()
+    with pytest.raises(errors.UsageError, match="header"):
+        unisono.open_array("behind", "w", shape=(4,), dtype="i4", offset=12)
+
+
 def test_each_process_may_have_the_whole(instance):
     whole = np.arange(60, dtype="i4").reshape(6, 10)
     with unisono.open_array("whole", "w", shape=(6, 10), dtype="i4") as array:

@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 
 from . import errors
 from ._distribution import WHOLE, check_words, count_of, deal, index_from, indices_from, indices_of
-from ._native import Connection, File, Group, Part, Started
+from ._native import Connection, File, Group, Part
 from ._npy_header import HEADER_BYTES, description_of, make_header, plain_dtype, read_header
 from ._together import OfFile, Processes, open_together
 from ._views import chosen, part_of, strides_of
@@ -87,8 +87,6 @@ class Array(OfFile):
             rank = int(np.ravel_multi_index(place, grid))
             return Part.dealt(shape, self.dtype.itemsize, words, grid, rank, self.size, self._offset)
         return part_of(list(zip(shape, words, grid, place)), strides, self.dtype.itemsize, self._offset)
-
-    # ---- Views --------------------------------------------------------------------------------
 
     def view(
         self, index: Any, *, distribution: Sequence[str | None] | str | None = None, grid: Sequence[int] | None = None
@@ -198,6 +196,9 @@ class Array(OfFile):
             return np.ascontiguousarray(values) if self.order == "C" else np.asfortranarray(values)
         return values
 
+    def _request(self, is_write: bool, values: np.ndarray[Any, Any]) -> Request:
+        return Request(self, is_write, values, self._group, self._file, self._part)
+
     def start_write(self, values: np.ndarray[Any, Any] | None, *, sync: bool = False) -> Transfer:
         """Begin a :meth:`write`, which makes progress while the program computes.
 
@@ -222,7 +223,7 @@ class Array(OfFile):
         return self._start_write(values, sync, 4)
 
     def _start_write(self, values: np.ndarray[Any, Any] | None, sync: bool, stacklevel: int) -> Transfer:
-        request = Request(self, True, self._own(values, stacklevel))
+        request = self._request(True, self._own(values, stacklevel))
         return start([request], sync, lambda results: results[0])
 
     def write_request(self, values: np.ndarray[Any, Any] | None) -> Request:
@@ -245,7 +246,7 @@ class Array(OfFile):
         >>> moved.bytes
         12
         """
-        return Request(self, True, self._own(values, 3))
+        return self._request(True, self._own(values, 3))
 
     def write(self, values: np.ndarray[Any, Any] | None, *, sync: bool = False) -> Moved:
         """Write the part of this process. Collective: one call is one transfer of all processes.
@@ -333,16 +334,7 @@ class Array(OfFile):
                 f"the result has the shape {out.shape} and is {out.dtype}",
                 f"give an array of {self.local_shape} and {self.dtype}, contiguous in {self.order} order",
             )
-        return Request(self, False, out)
-
-    def begin(self, requests: Sequence[Request], sync: bool) -> Started:
-        """Begin a call of the processes of this array for some requests. For :mod:`unisono.transfers`."""
-        transfers = [request.array.described(request) for request in requests]
-        return self._group.start_files(transfers, method=self.method, sync=sync)
-
-    def described(self, request: Request) -> tuple[bool, File, Part, np.ndarray[Any, Any]]:
-        """Return a request of this array as a group takes it. For :mod:`unisono.transfers`."""
-        return (request.is_write, self._file, self._part, request.values if self.order == "C" else request.values.T)
+        return self._request(False, out)
 
     def read(self, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
         """Read the part of this process. Collective.
@@ -414,8 +406,6 @@ class Array(OfFile):
         planned, is_complete = self._file.plan(is_write, parts, index_from(blocks_max, "blocks_max"))
         return Plan(planned, is_complete, self._file.block_bytes)
 
-    # ---- End ----------------------------------------------------------------------------------
-
     def __enter__(self) -> Array:
         return self
 
@@ -432,6 +422,7 @@ class _Wanted:
     grid: tuple[int, ...] | None
     order: str
     has_header: bool
+    offset: int
     method: str
     block_bytes: int | None
 
@@ -453,6 +444,8 @@ class _Wanted:
             raise errors.UsageError(what, f"{dtype} has Python objects", "give a dtype of numbers or bytes")
         if not self.name.isprintable():
             raise errors.BadNameError(what, "its name has letters that cannot be written", "give another name")
+        if self.offset and self.has_header:
+            raise errors.UsageError(what, "the header tells where the elements begin", "give an offset with header=False only")
         check_words(self.distribution)
         is_described = self.shape is not None and dtype is not None
         if not is_described and (self.mode == "w" or not self.has_header):
@@ -461,7 +454,7 @@ class _Wanted:
             words, grid = deal(self.distribution, self.grid, len(self.shape), processes)
             make_header(self.shape, dtype, self.order)
             if 0 not in self.shape:
-                Part.dealt(list(self.shape) or [1], dtype.itemsize, words or ["none"], grid or [1], 0, processes, HEADER_BYTES)
+                Part.dealt(list(self.shape) or [1], dtype.itemsize, words or ["none"], grid or [1], 0, processes, self.offset or HEADER_BYTES)
 
 
 _METHODS = ("disk-directed", "two-phase", "caching", "noncollective", "global-barrier", "node-grouping")
@@ -478,12 +471,12 @@ def _made(connection: Connection, wanted: _Wanted) -> dict[str, Any]:
     if wanted.mode == "w" and shape is not None and dtype is not None:
         head = make_header(shape, dtype, wanted.order) if wanted.has_header else b""
         with connection.open(wanted.name, "w", block_bytes=wanted.block_bytes) as file:
-            file.set_size(len(head) + math.prod(shape) * dtype.itemsize)
+            file.set_size(len(head) + wanted.offset + math.prod(shape) * dtype.itemsize)
             if head:
                 file.write(0, head)
-        return {"shape": shape, "dtype": dtype, "order": wanted.order, "offset": len(head)}
+        return {"shape": shape, "dtype": dtype, "order": wanted.order, "offset": len(head) + wanted.offset}
     if not wanted.has_header:
-        return {"shape": shape, "dtype": dtype, "order": wanted.order, "offset": 0}
+        return {"shape": shape, "dtype": dtype, "order": wanted.order, "offset": wanted.offset}
     with connection.open(wanted.name) as file:
         found = read_header(file)
     for key, given in (("shape", shape), ("dtype", dtype)):
@@ -508,6 +501,7 @@ def open_array(
     group: str | None = None,
     order: str = "C",
     header: bool = True,
+    offset: int = 0,
     method: str = "disk-directed",
     block_bytes: int | None = None,
     instance: str | os.PathLike[str] | None = None,
@@ -539,6 +533,9 @@ def open_array(
         True: the file begins with a header of NumPy's .npy format of 4,096 bytes, so that it describes
         itself, and a copy can be opened by ``numpy.load(copy, mmap_mode="r")``. False: nothing but the
         elements, as ``numpy.memmap`` takes them.
+    offset : int
+        First byte of the elements in a file without a header, as of ``numpy.memmap``: so a contiguous dataset
+        of an HDF5 file is an array (``dataset.id.get_offset()`` of h5py).
     method : str
         ``"disk-directed"``, ``"two-phase"``, ``"caching"``, ``"noncollective"``, ``"global-barrier"``,
         ``"node-grouping"``.
@@ -581,6 +578,7 @@ def open_array(
             grid=None if grid is None else indices_from(grid, "the grid"),
             order=order,
             has_header=bool(header),
+            offset=index_from(offset, "the offset"),
             method=method,
             block_bytes=None if block_bytes is None else index_from(block_bytes, "block_bytes"),
         )

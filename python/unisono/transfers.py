@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import errors
-from ._native import Started
+from ._native import File, Group, Part, Started
 from .tables import Table
 
 if TYPE_CHECKING:
@@ -89,11 +89,16 @@ class Request:
         False: a read.
     values : numpy.ndarray
         Memory of this process that is read to or written from.
+    group, file, part
+        Of the extension module: the processes, and the elements of this one in the file.
     """
 
     array: Array
     is_write: bool
     values: np.ndarray[Any, Any]
+    group: Group
+    file: File
+    part: Part
 
 
 class Transfer:
@@ -133,7 +138,11 @@ def start(requests: Sequence[Request], sync: bool, result: Callable[[list[Any]],
                 f"{array!r} is moved by other processes, or in another way, than {first!r}",
                 "open the arrays by the same processes, with the same method",
             )
-    started = first.begin(requests, sync)
+    # The library's memory has its last dimension together, as C does.
+    described = [
+        (one.is_write, one.file, one.part, one.values if one.array.order == "C" else one.values.T) for one in requests
+    ]
+    started = requests[0].group.start_files(described, method=first.method, sync=sync)
     return Transfer(started, lambda seconds: result([_result(request, seconds) for request in requests]))
 
 

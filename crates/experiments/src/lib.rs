@@ -48,7 +48,7 @@ pub use simulate::Progress;
 pub use stats::{Improvement, Ratio, Sample};
 pub use studies::{
     ClaimResult, ProgramStudy, ProgramStudyCell, ProgramStudyRow, RecordStudy, RecordStudyCell,
-    RecordStudyRow, STUDY_SCHEMA, Study, StudyCell, StudyReport, StudyRow, run_studies,
+    RecordStudyRow, STUDY_SCHEMA, Study, StudyCell, StudyReport, StudyRow, TableStudy, run_studies,
     study_names,
 };
 pub use text::text;

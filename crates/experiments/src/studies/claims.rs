@@ -1,6 +1,5 @@
 //! Claims of a paper, as inequalities that are checked in each row.
 
-use super::row::StudyRow;
 use interface::{ExitCode, UserError};
 use serde::Serialize;
 
@@ -26,29 +25,28 @@ pub(super) struct Deviation {
     pub(super) rows: &'static [&'static str],
 }
 
+/// Row of a study.
+pub(super) trait Labelled {
+    /// Description, unique in the study.
+    fn label(&self) -> &str;
+}
+
 impl ClaimResult {
     /// Checks a claim in the rows that it is about: those for which `holds` answers.
-    pub(super) fn check(
+    pub(super) fn check<R: Labelled>(
         claim: impl Into<String>,
-        rows: &[StudyRow],
-        holds: impl Fn(&StudyRow) -> Option<bool>,
+        rows: &[R],
+        holds: impl Fn(&R) -> Option<bool>,
     ) -> Self {
-        Self::of(claim, rows.iter().filter_map(|row| Some((row.label.as_str(), holds(row)?))))
-    }
-
-    /// Collects the rows that a claim is about: the label of each, and true if it holds there.
-    pub(super) fn of<'a>(
-        claim: impl Into<String>,
-        answers: impl Iterator<Item = (&'a str, bool)>,
-    ) -> Self {
-        let (mut rows, mut exceptions) = (0, Vec::new());
-        for (label, holds) in answers {
-            rows += 1;
+        let mut result =
+            Self { claim: claim.into(), rows: 0, exceptions: Vec::new(), known: Vec::new() };
+        for (row, holds) in rows.iter().filter_map(|row| Some((row, holds(row)?))) {
+            result.rows += 1;
             if !holds {
-                exceptions.push(label.to_owned());
+                result.exceptions.push(row.label().to_owned());
             }
         }
-        Self { claim: claim.into(), rows, exceptions, known: Vec::new() }
+        result
     }
 
     /// Notes which exceptions are known.

@@ -17,6 +17,7 @@ mod report;
 mod row;
 mod study;
 mod study_text;
+mod table_study;
 
 pub use claims::ClaimResult;
 pub use program_study::{ProgramStudy, ProgramStudyCell, ProgramStudyRow};
@@ -24,3 +25,4 @@ pub use record_study::{RecordStudy, RecordStudyCell, RecordStudyRow};
 pub use report::{STUDY_SCHEMA, StudyReport, run_studies, study_names};
 pub use row::{StudyCell, StudyRow};
 pub use study::Study;
+pub use table_study::TableStudy;

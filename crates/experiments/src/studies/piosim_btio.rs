@@ -143,13 +143,15 @@ fn full() -> ProgramDefinition {
 /// number of requests". Table 1 has the requests of two-phase I/O and of the global barrier.
 fn full_claims(rows: &[ProgramStudyRow]) -> Vec<ClaimResult> {
     let is_less = |claim: &str, value: fn(&ProgramStudyCell) -> f64, less: usize, more: usize| {
-        check(claim, rows, |row| Some(value(&row.cells[less]) < value(&row.cells[more])))
+        ClaimResult::check(claim, rows, |row| {
+            Some(value(&row.cells[less]) < value(&row.cells[more]))
+        })
     };
     vec![
         is_less("time: two-phase < global-barrier", |cell| cell.seconds, 2, 0),
         is_less("time: global-barrier < node-grouping", |cell| cell.seconds, 0, 1),
         is_less("requests: two-phase < global-barrier", |cell| cell.requests, 2, 0),
-        check("requests: node-grouping within 1 % of global-barrier", rows, |row| {
+        ClaimResult::check("requests: node-grouping within 1 % of global-barrier", rows, |row| {
             let (barrier, grouping) = (row.cells[0].requests, row.cells[1].requests);
             Some((grouping - barrier).abs() <= SAME * barrier)
         }),
@@ -196,14 +198,22 @@ fn servers_claims(rows: &[ProgramStudyRow]) -> Vec<ClaimResult> {
     let is_alone = |row: &ProgramStudyRow| row.label.contains(", 1 client,");
     let ends = |row: &ProgramStudyRow| (row.cells[0].seconds, row.cells[4].seconds);
     vec![
-        check("time of 1 client: with 16 servers at least 0.9 x that with 1", rows, |row| {
-            let (one, most) = ends(row);
-            is_alone(row).then_some(most >= FLAT * one)
-        }),
-        check("time of several clients: with 16 servers < 0.9 x that with 1", rows, |row| {
-            let (one, most) = ends(row);
-            (!is_alone(row)).then_some(most < FLAT * one)
-        }),
+        ClaimResult::check(
+            "time of 1 client: with 16 servers at least 0.9 x that with 1",
+            rows,
+            |row| {
+                let (one, most) = ends(row);
+                is_alone(row).then_some(most >= FLAT * one)
+            },
+        ),
+        ClaimResult::check(
+            "time of several clients: with 16 servers < 0.9 x that with 1",
+            rows,
+            |row| {
+                let (one, most) = ends(row);
+                (!is_alone(row)).then_some(most < FLAT * one)
+            },
+        ),
     ]
 }
 
@@ -239,20 +249,11 @@ fn ranking_claims(rows: &[ProgramStudyRow]) -> Vec<ClaimResult> {
     let pair = |worse: usize| {
         let name = |(clients, servers): (u32, u32)| format!("{clients} + {servers}");
         let (of_worse, of_better) = (name(SPLITS[worse]), name(SPLITS[worse + 1]));
-        check(&format!("time: {of_worse} > {of_better}"), rows, |row| {
+        ClaimResult::check(format!("time: {of_worse} > {of_better}"), rows, |row| {
             Some(row.cells[worse].seconds > row.cells[worse + 1].seconds)
         })
     };
     (0..SPLITS.len() - 1).map(pair).collect()
-}
-
-/// Checks a claim in the rows that it is about: those for which `holds` answers.
-fn check(
-    claim: &str,
-    rows: &[ProgramStudyRow],
-    holds: impl Fn(&ProgramStudyRow) -> Option<bool>,
-) -> ClaimResult {
-    ClaimResult::of(claim, rows.iter().filter_map(|row| Some((row.label.as_str(), holds(row)?))))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Studies of programs: a program in each row, a machine or a strategy in each column.
 
-use super::claims::{ClaimResult, Deviation, check_claims};
+use super::claims::{ClaimResult, Deviation, Labelled};
+use super::table_study::TableStudy;
 use interface::UserError;
 use serde::Serialize;
 use simulate::{Point, Program, ProgramOutcome, Progress, Scenario, simulate_points};
@@ -9,25 +10,7 @@ use std::sync::Arc;
 use trace::BtioProgram;
 
 /// Results of a study of programs.
-#[derive(Clone, Debug, Serialize)]
-pub struct ProgramStudy {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// Title.
-    pub title: &'static str,
-    /// Paper, and its figures.
-    pub source: &'static str,
-    /// Differences from the paper, and values that the paper does not give.
-    pub note: &'static str,
-    /// Number of trials of each case.
-    pub trials: u32,
-    /// Heads of the columns.
-    pub columns: Vec<String>,
-    /// Rows.
-    pub rows: Vec<ProgramStudyRow>,
-    /// Claims of the paper.
-    pub claims: Vec<ClaimResult>,
-}
+pub type ProgramStudy = TableStudy<ProgramStudyRow>;
 
 /// Row of a study of programs.
 #[derive(Clone, Debug, Serialize)]
@@ -111,16 +94,6 @@ impl ProgramDefinition {
     }
 }
 
-impl ProgramStudy {
-    /// Checks that every claim is about some row and holds, but in the rows that are known.
-    ///
-    /// # Errors
-    /// The first claim that fails the check.
-    pub fn check(&self) -> Result<(), UserError> {
-        check_claims(self.name, &self.claims)
-    }
-}
-
 impl ProgramStudyCell {
     fn of(outcomes: &[ProgramOutcome]) -> Self {
         let mean = |value: fn(&ProgramOutcome) -> f64| {
@@ -135,5 +108,11 @@ impl ProgramStudyCell {
             requests: mean(|outcome| outcome.server_requests as f64),
             digests: outcomes.iter().map(|it| format!("{:016x}", it.digest)).collect(),
         }
+    }
+}
+
+impl Labelled for ProgramStudyRow {
+    fn label(&self) -> &str {
+        &self.label
     }
 }

@@ -1,8 +1,9 @@
 //! Studies of records: a machine and a share of records that match in each row, and a way in which
 //! they get to their clients in each column.
 
-use super::claims::{ClaimResult, check_claims};
+use super::claims::{ClaimResult, Labelled};
 use super::study_text::{write_claims, write_head, write_table};
+use super::table_study::TableStudy;
 use interface::UserError;
 use serde::Serialize;
 use simulate::{Progress, RecordCase, RecordOutcome, simulate_records};
@@ -11,25 +12,7 @@ use simulate::{Progress, RecordCase, RecordOutcome, simulate_records};
 const MIB: f64 = (1 << 20) as f64;
 
 /// Results of a study of records.
-#[derive(Clone, Debug, Serialize)]
-pub struct RecordStudy {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// Title.
-    pub title: &'static str,
-    /// Paper, and its section.
-    pub source: &'static str,
-    /// Values that the paper does not give.
-    pub note: &'static str,
-    /// Number of trials of each case.
-    pub trials: u32,
-    /// Heads of the columns.
-    pub columns: Vec<String>,
-    /// Rows.
-    pub rows: Vec<RecordStudyRow>,
-    /// Claims of the paper.
-    pub claims: Vec<ClaimResult>,
-}
+pub type RecordStudy = TableStudy<RecordStudyRow>;
 
 /// Row of a study of records.
 #[derive(Clone, Debug, Serialize)]
@@ -109,15 +92,7 @@ impl RecordDefinition {
     }
 }
 
-impl RecordStudy {
-    /// Checks that every claim is about some row and holds.
-    ///
-    /// # Errors
-    /// The first claim that does not.
-    pub fn check(&self) -> Result<(), UserError> {
-        check_claims(self.name, &self.claims)
-    }
-
+impl TableStudy<RecordStudyRow> {
     /// Text for a terminal, ending with a line feed.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
@@ -168,5 +143,11 @@ impl RecordStudyCell {
             records: mean(|outcome| outcome.records as f64),
             digests: outcomes.iter().map(|it| format!("{:016x}", it.digest)).collect(),
         }
+    }
+}
+
+impl Labelled for RecordStudyRow {
+    fn label(&self) -> &str {
+        &self.label
     }
 }

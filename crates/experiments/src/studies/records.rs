@@ -99,21 +99,29 @@ fn select_claims(rows: &[RecordStudyRow]) -> Vec<ClaimResult> {
         others.rfind(|other| other.matching_of_1000 > row.matching_of_1000)
     };
     vec![
-        check("bytes: servers look <= share that matches + 0.05", rows, |row| {
+        ClaimResult::check("bytes: servers look <= share that matches + 0.05", rows, |row| {
             (row.machine != HOST).then(|| row.bytes_left() <= row.matching() + 0.05)
         }),
-        check("time on slow networks: gain above that with more records that match", rows, |row| {
-            let more = with_more(row).filter(|_| slow(row))?;
-            Some(row.gain() > 1.2 * more.gain())
-        }),
-        check("time at 1 Gbit/s: gain >= 0.8 / share that matches, from 0.1 on", rows, |row| {
-            let is_meant = row.machine == GIGABIT && row.matching() >= 0.1;
-            is_meant.then(|| row.gain() >= 0.8 / row.matching())
-        }),
-        check("time where disks are the limit: no gain, within 5 %", rows, |row| {
+        ClaimResult::check(
+            "time on slow networks: gain above that with more records that match",
+            rows,
+            |row| {
+                let more = with_more(row).filter(|_| slow(row))?;
+                Some(row.gain() > 1.2 * more.gain())
+            },
+        ),
+        ClaimResult::check(
+            "time at 1 Gbit/s: gain >= 0.8 / share that matches, from 0.1 on",
+            rows,
+            |row| {
+                let is_meant = row.machine == GIGABIT && row.matching() >= 0.1;
+                is_meant.then(|| row.gain() >= 0.8 / row.matching())
+            },
+        ),
+        ClaimResult::check("time where disks are the limit: no gain, within 5 %", rows, |row| {
             (row.machine == DISKS).then(|| (row.gain() - 1.0).abs() < 0.05)
         }),
-        check("time on one host: gain < 4, however few match", rows, |row| {
+        ClaimResult::check("time on one host: gain < 4, however few match", rows, |row| {
             (row.machine == HOST).then(|| row.gain() < 4.0)
         }),
     ]
@@ -140,29 +148,24 @@ fn deliver() -> RecordDefinition {
 fn deliver_claims(rows: &[RecordStudyRow]) -> Vec<ClaimResult> {
     let slow = |row: &RecordStudyRow| [ETHERNET, GIGABIT].contains(&row.machine);
     vec![
-        check("bytes: servers deliver 0.5 to 0.6 x clients exchange", rows, |row| {
+        ClaimResult::check("bytes: servers deliver 0.5 to 0.6 x clients exchange", rows, |row| {
             Some((0.5..0.6).contains(&row.bytes_left()))
         }),
-        check("time on slow networks: servers deliver < clients exchange", rows, |row| {
-            slow(row).then(|| row.gain() > 1.0)
-        }),
+        ClaimResult::check(
+            "time on slow networks: servers deliver < clients exchange",
+            rows,
+            |row| slow(row).then(|| row.gain() > 1.0),
+        ),
         // The links of more clients carry their exchange in less time.
-        check("time on slow networks, to 8 clients: servers deliver < 0.8 x that", rows, |row| {
-            (slow(row) && row.clients <= 8).then(|| row.gain() > 1.0 / 0.8)
-        }),
-        check("time where disks are the limit: within 5 %", rows, |row| {
+        ClaimResult::check(
+            "time on slow networks, to 8 clients: servers deliver < 0.8 x that",
+            rows,
+            |row| (slow(row) && row.clients <= 8).then(|| row.gain() > 1.0 / 0.8),
+        ),
+        ClaimResult::check("time where disks are the limit: within 5 %", rows, |row| {
             (row.machine == DISKS).then(|| (row.gain() - 1.0).abs() < 0.05)
         }),
     ]
-}
-
-/// Checks a claim in the rows that it is about: those for which `holds` answers.
-fn check(
-    claim: &str,
-    rows: &[RecordStudyRow],
-    holds: impl Fn(&RecordStudyRow) -> Option<bool>,
-) -> ClaimResult {
-    ClaimResult::of(claim, rows.iter().filter_map(|row| Some((row.label.as_str(), holds(row)?))))
 }
 
 #[cfg(test)]

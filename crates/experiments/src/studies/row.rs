@@ -1,5 +1,6 @@
 //! Rows of a study.
 
+use super::claims::Labelled;
 use interface::Cooperation;
 use serde::Serialize;
 use simulate::WorkloadTrial;
@@ -71,5 +72,11 @@ impl StudyRow {
     pub(super) fn of(&self, cooperation: Cooperation) -> &StudyCell {
         let place = COOPERATIONS.iter().position(|it| *it == cooperation);
         &self.cells[place.expect("every study has every cooperation")]
+    }
+}
+
+impl Labelled for StudyRow {
+    fn label(&self) -> &str {
+        &self.label
     }
 }
