@@ -1,4 +1,4 @@
-//! Programs that factor a matrix out of core, as `examples/lu.py` does: made, not recorded.
+//! Programs that factor a matrix out of core, as `python/bench/lu.py` does: made, not recorded.
 //!
 //! The matrix and its factors are files of order * order doubles, by columns or by rows. Slabs of
 //! columns are factored from left to right: a slab of the matrix is read, of which each rank has
