@@ -25,6 +25,7 @@ MODULES = [
     "unisono.records",
     "unisono.simulation",
     "unisono.tables",
+    "unisono.transfers",
 ]
 # Classes that users make or call methods of; others are made and shown in their examples.
 CLASSES = ["Array", "Records", "Results", "Table", "UnisonoFileSystem"]
@@ -50,7 +51,7 @@ def test_what_is_public_has_an_example(name):
             assert any(text and ">>>" in text for text in texts), f"{name}.{public} has no example"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/records.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/out-of-core.md", "docs/records.md"])
 def test_examples_of_pages(instance, page, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     # The README also shows lines of examples/heat.py, which is tested with MPI.

@@ -104,10 +104,11 @@ fn the_examples_of_every_page_run_as_printed() {
 }
 
 /// Pages with code in other languages than that of the shell, each with the test that runs it.
-const OTHER_LANGUAGES: [(&str, &str, &str); 5] = [
+const OTHER_LANGUAGES: [(&str, &str, &str); 6] = [
     ("README.md", "rust", "crates/cli/tests/readme.rs"),
     ("README.md", "python", "python/tests/test_documentation.py"),
     ("docs/python.md", "python", "python/tests/test_documentation.py"),
+    ("docs/out-of-core.md", "python", "python/tests/test_documentation.py"),
     ("docs/records.md", "python", "python/tests/test_documentation.py"),
     ("docs/scenarios.md", "toml", "crates/simulate/src/plan/tests.rs"),
 ];
