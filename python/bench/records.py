@@ -5,6 +5,7 @@ Records have 64 bytes; the file has 1 GiB (``--gib``), and is in the page cache.
 
     python3 python/bench/records.py
     mpiexec -n 4 python3 python/bench/records.py --redistribute      needs mpi4py
+    scripts/bench-limited-network                                    the servers behind a network of limited rate
 """
 
 import argparse
@@ -117,6 +118,44 @@ def select(arguments, instance):
     )
 
 
+def _received():
+    """Return the bytes that the network interfaces of this host have received, without loopback."""
+    with open("/proc/net/dev") as lines:
+        interfaces = [line.split(":") for line in lines if ":" in line]
+    return sum(int(numbers.split()[0]) for name, numbers in interfaces if name.strip() != "lo")
+
+
+def shares(arguments, instance):
+    """Compare by the share of the records that match: the time, and the bytes that travel."""
+    count = int(arguments.gib * (1 << 30)) // DTYPE.itemsize
+    _fill("bench-records", count, instance)
+    array = unisono.open_array("bench-records", instance=instance)
+    records = unisono.open_records("bench-records", instance=instance)
+    out = np.zeros(count, DTYPE)
+
+    def masked(limit):
+        array.read(out)
+        return out[out["energy"] < limit]
+
+    def selected(limit):
+        return records.read_where(records["energy"] < limit)
+
+    print("match    read and mask, s   select, s   times as fast   MiB read   MiB selected   times fewer")
+    for limit in (1.0, 0.5, 0.2, 0.1, 0.05, 0.01, 0.001):
+        assert (masked(limit) == selected(limit)).all()
+        found = {masked: [], selected: []}
+        for _ in range(arguments.rounds):
+            for call, measured in found.items():
+                before = _received()
+                measured.append((_seconds(lambda call=call, limit=limit: call(limit)), _received() - before))
+        (read_s, read), (select_s, select) = ([statistics.median(one) for one in zip(*found[call])] for call in (masked, selected))
+        print(
+            f"{limit:6.1%} {read_s:18.3f} {select_s:11.3f} {read_s / select_s:15.2f} {read / 2**20:10.1f} {select / 2**20:14.2f}"
+            f" {read / max(select, 1):13.2f}",
+            flush=True,
+        )
+
+
 def redistribute(arguments, instance):
     """Compare `read_by` with a collective read of equal parts and an exchange by MPI."""
     from mpi4py import MPI
@@ -165,6 +204,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--servers", type=int, default=2)
     parser.add_argument("--redistribute", action="store_true", help="compare read_by with an exchange by MPI")
+    parser.add_argument("--shares", action="store_true", help="compare by the share of the records that match")
     arguments = parser.parse_args()
     if arguments.redistribute:
         if "UNISONO_INSTANCE" not in os.environ:
@@ -172,7 +212,7 @@ def main():
         redistribute(arguments, os.environ["UNISONO_INSTANCE"])
         return
     with _instance(arguments.servers) as instance:
-        select(arguments, instance)
+        (shares if arguments.shares else select)(arguments, instance)
 
 
 main()

@@ -121,8 +121,9 @@ fn select_claims(rows: &[RecordStudyRow]) -> Vec<ClaimResult> {
         ClaimResult::check("time where disks are the limit: no gain, within 5 %", rows, |row| {
             (row.machine == DISKS).then(|| (row.gain() - 1.0).abs() < 0.05)
         }),
-        ClaimResult::check("time on one host: gain < 4, however few match", rows, |row| {
-            (row.machine == HOST).then(|| row.gain() < 4.0)
+        ClaimResult::check("time on one host: gain < 0.5 / share that matches", rows, |row| {
+            let is_meant = row.machine == HOST && row.matching() <= 0.1;
+            is_meant.then(|| row.gain() < 0.5 / row.matching())
         }),
     ]
 }

@@ -5,7 +5,10 @@ use crate::thread_times::ThreadTimes;
 use client::{Buffer, CollectiveOptions, Connection, File, Group, Instance};
 use filesystem::collective::Strategy;
 use interface::{ExitCode, UserError};
-use policy::{Buffering, Direction, Level, Nested, OwnPart};
+use policy::{
+    Buffering, Comparison, Condition, Constant, Direction, Expression, FieldAt, Level, Nested,
+    Node, Number, NumberKind, Operator, OwnPart, RecordGrid, Reduction,
+};
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::time::Instant;
@@ -60,11 +63,15 @@ pub(super) enum Operation {
     Gathered(usize),
     /// Reads from pages that the client keeps, one after the other.
     Kept(usize),
+    /// A count of records that match a condition, for each block of 1 MiB.
+    Look,
+    /// The same with the condition in a module.
+    LookByModule,
 }
 
 impl Operation {
     /// All operations.
-    const ALL: [Self; 20] = {
+    const ALL: [Self; 22] = {
         use Direction::{Read, Write};
         [
             Self::Nothing,
@@ -87,6 +94,8 @@ impl Operation {
             Self::Gathered(1),
             Self::Kept(0),
             Self::Kept(1),
+            Self::Look,
+            Self::LookByModule,
         ]
     };
 
@@ -98,6 +107,7 @@ impl Operation {
             Self::Blocks(..) | Self::ReadPieces | Self::WritePieces(_) | Self::TwoPhaseRead => {
                 TRANSFERS
             }
+            Self::Look | Self::LookByModule => TRANSFERS,
             Self::Gathered(_) | Self::Kept(_) => BATCHES,
         }
     }
@@ -110,6 +120,7 @@ impl Operation {
             Self::Burst => f64::from(BURST),
             Self::Blocks(_, size) => blocks(BLOCK_BYTES[size]),
             Self::ReadPieces | Self::WritePieces(_) | Self::TwoPhaseRead => blocks(BLOCK_BYTES[0]),
+            Self::Look | Self::LookByModule => blocks(BLOCK_BYTES[0]),
             Self::Gathered(_) | Self::Kept(_) => BATCH as f64,
         }
     }
@@ -127,8 +138,13 @@ pub(super) struct Anchors {
 impl Anchors {
     /// Returns what an operation uses.
     pub(super) fn of(&self, operation: Operation) -> Used {
+        self.of_any(operation).unwrap_or_default()
+    }
+
+    /// Returns what an operation uses that servers may refuse.
+    pub(super) fn of_any(&self, operation: Operation) -> Option<Used> {
         let found = self.operations.iter().find(|(other, _)| *other == operation);
-        found.map(|(_, used)| *used).unwrap_or_default()
+        found.map(|(_, used)| *used)
     }
 
     /// Returns what a pair of operations uses.
@@ -184,6 +200,25 @@ fn own_bytes(number: u64, bytes: u64) -> Range<usize> {
     let start = (number * (FILE_BYTES / BATCH)) as usize;
     start..start + bytes as usize
 }
+
+/// Bytes of the records that are looked at.
+const RECORD_BYTES: u32 = 64;
+
+/// A condition that an f8 in each record is above a number, which none is.
+fn condition(operation: Operation) -> Condition {
+    if operation == Operation::LookByModule {
+        let operator = Some(Operator::Module(MODULE.to_vec()));
+        return Condition { predicate: Expression::always(), operator };
+    }
+    let number = Number { kind: NumberKind::F64, is_big_endian: false };
+    let (how, with) = (Comparison::Greater, Constant::Float(f64::MAX));
+    let field = Node::Field(FieldAt { offset: 4, number });
+    let nodes = vec![field, Node::CompareConstant { of: 0, how, with }];
+    Condition { predicate: Expression { nodes }, operator: None }
+}
+
+/// The module of docs/modules.md, which compares an f8 at the same place.
+const MODULE: &[u8] = include_bytes!("../../../../docs/modules/above.wasm");
 
 /// The whole file in pieces, which come from [`PLACES`] places of memory in turn.
 fn dealt(piece_bytes: u64) -> OwnPart {
@@ -255,14 +290,18 @@ impl Bench {
         let buffers = (0..BURST).map(|_| self.connection.buffer(READ_BYTES[0]));
         let buffers = buffers.collect::<Result<_, _>>()?;
         let mut stage = Stage { files, memory: vec![0x5a; FILE_BYTES as usize], buffers };
-        let mut rounds = vec![Vec::new(); Operation::ALL.len()];
+        let mut operations = Operation::ALL.to_vec();
+        // Servers of a build without modules refuse them.
+        let has_modules = self.make(Operation::LookByModule, &mut stage).is_ok();
+        operations.retain(|operation| has_modules || *operation != Operation::LookByModule);
+        let mut rounds = vec![Vec::new(); operations.len()];
         for _ in 0..ROUNDS {
-            for (operation, used) in Operation::ALL.into_iter().zip(&mut rounds) {
-                used.push(self.measure(operation, &mut stage)?);
+            for (operation, used) in operations.iter().zip(&mut rounds) {
+                used.push(self.measure(*operation, &mut stage)?);
             }
         }
         stage.files.into_iter().try_for_each(File::close)?;
-        let operations = Operation::ALL.into_iter().zip(&rounds);
+        let operations = operations.into_iter().zip(&rounds);
         let operations = operations.map(|(operation, used)| (operation, low(used))).collect();
         Ok(Anchors { operations, connect: self.connect })
     }
@@ -317,6 +356,14 @@ impl Bench {
                     large.read_at(into, number * bytes % KEPT_BYTES).map(|_| ())
                 };
                 return (0..BATCH).try_for_each(&mut read);
+            }
+            Operation::Look | Operation::LookByModule => {
+                let count = FILE_BYTES / u64::from(RECORD_BYTES);
+                let records = RecordGrid { start: 0, record_bytes: RECORD_BYTES, count };
+                let condition = condition(operation);
+                return large
+                    .reduce_records(None, records, condition, Reduction::Count)
+                    .map(|_| ());
             }
         };
         let options = CollectiveOptions { strategy, ..CollectiveOptions::default() };

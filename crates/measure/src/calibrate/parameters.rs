@@ -112,6 +112,7 @@ pub(super) fn parameters(cores: u32, anchors: &Anchors, medium: &Medium) -> Para
     machine.extend(calls_without_messages(anchors));
     machine.extend(small_requests(anchors));
     machine.extend(blocks(anchors, message));
+    machine.extend(looks(anchors, message));
     Parameters { machine, disk: disk(anchors, medium) }
 }
 
@@ -228,6 +229,22 @@ fn blocks(anchors: &Anchors, message: f64) -> Vec<Measured> {
             "directed read of pieces of 8 bytes: I/O thread",
         ),
     ]
+}
+
+/// Records that are looked at, beyond the blocks that have them. What a build of servers without
+/// modules refuses has no cost.
+fn looks(anchors: &Anchors, message: f64) -> Vec<Measured> {
+    let block_read = anchors.of(Operation::Blocks(Direction::Read, 0));
+    let block = (block_read.server - 2.0 * message).max(0.0);
+    let byte = |used: Used| (used.server - block).max(0.0) / BLOCK_BYTES[0] as f64 * 1_000.0;
+    let keys = [
+        (Operation::Look, "look-ps-per-byte", "records of 64 bytes counted: server, less block-ns"),
+        (Operation::LookByModule, "module-ps-per-byte", "the same by a module: all its threads"),
+    ];
+    let found = keys.into_iter().filter_map(|(operation, key, source)| {
+        Some(measured(key, byte(anchors.of_any(operation)?), source))
+    });
+    found.collect()
 }
 
 /// The page cache and the medium below it.

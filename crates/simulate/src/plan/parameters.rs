@@ -157,7 +157,7 @@ pub(super) static PARAMETERS: [Key; 11] = [
 ];
 
 /// Keys of the processor's work. They follow the parameters of networks.
-pub(super) static COSTS: [Key; 35] = [
+pub(super) static COSTS: [Key; 36] = [
     parameter(
         "shared-cores",
         Kind::Number { least: 0, most: 4096, unit: "" },
@@ -450,6 +450,13 @@ pub(super) static COSTS: [Key; 35] = [
         "Processor time to look at one byte of records that may match a condition.",
         "Not in the papers: 20 instructions at 50 million a second for a record of 64 bytes.",
         field!(base.machine.costs.look_ps_per_byte),
+    ),
+    parameter(
+        "module-ps-per-byte",
+        PICOSECONDS_PER_BYTE,
+        "Processor time of a module to look at one byte of records, on a thread of its own.",
+        "Not in the papers.",
+        field!(base.machine.costs.module_ps_per_byte),
     ),
     parameter(
         "gather-ns",
