@@ -297,23 +297,29 @@ fn writes_go_on_without_the_copy_which_is_renewed() {
 
 #[test]
 fn a_copy_that_lacks_changes_is_not_read() {
-    let refused = Rc::new(Cell::new(0));
+    let (refused, restarted) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
     for_each_seed("mirrors", "a_copy_that_lacks_changes_is_not_read", 60, |seed| {
         let cluster = cluster_with_faults(Shape { cache_blocks: 0, ..shape(seed) }, RECORD_CHANGE);
         let (own, refused) = (Rc::clone(&cluster), Rc::clone(&refused));
+        let restarted = Rc::clone(&restarted);
         let check = async move {
             let start = own.start(0);
             let mut numbers = Numbers::new(seed);
             let Some(changed) = change_without_copy(&own, &mut numbers).await else { return };
             let Changed { client, _pool, file, content, server, copy } = changed;
-            let _ = client.flush(&file, false).await;
+            // The server with the copy has left.
+            assert!(client.flush(&file, true).await.is_err());
+            let recorded = client.status().await.swap_remove(0).unwrap().behind;
             let mut servers = Vec::new();
-            if seed % 3 == 0 && server != ServerId(0) {
-                // With the marks of the server, too.
+            if numbers.below(3) > 0 && server != ServerId(0) && recorded == [server] {
                 own.machine.kill(server.0);
-                own.machine.lose_records(server.0, RecordTable::Mirrors);
+                if numbers.below(2) == 0 {
+                    // With the marks of the server, too.
+                    own.machine.lose_records(server.0, RecordTable::Mirrors);
+                }
                 own.machine.restart(server.0);
                 servers.push(start_server(&own.machine, &own.shape, server.0));
+                restarted.set(restarted.get() + 1);
             }
             for disk in 0..own.shape.disks_per_server {
                 own.machine.damage((server.0, disk), file.file, 0..u64::MAX);
@@ -344,11 +350,12 @@ fn a_copy_that_lacks_changes_is_not_read() {
         };
         cluster.engine.run(check).unwrap();
     });
-    assert!(support::only_seed().is_some() || refused.get() > 100, "{} refusals", refused.get());
+    let counts = (refused.get(), restarted.get());
+    assert!(support::only_seed().is_some() || counts.0 > 100 && counts.1 > 10, "{counts:?}");
 }
 
 /// Waits until no copy is behind.
-async fn until_equal(start: &Start, client: &TestClient) {
+pub(crate) async fn until_equal(start: &Start, client: &TestClient) {
     let limit = start.now() + Duration::from_ms(20_000);
     loop {
         let statuses = client.status().await.into_iter().map(Result::unwrap);

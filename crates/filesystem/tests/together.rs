@@ -26,6 +26,7 @@ mod group_calls;
 mod group_locks;
 mod hunt;
 mod joins;
+mod mirror_faults;
 mod mirrors;
 mod modules;
 mod node_grouping;
