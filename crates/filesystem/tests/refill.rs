@@ -139,7 +139,7 @@ async fn refill_of(client: &TestClient, server: u32) -> RefillStatus {
 }
 
 /// Waits until nothing is to be filled any more.
-async fn until_filled(start: &Start, client: &TestClient, server: u32) -> RefillStatus {
+pub(crate) async fn until_filled(start: &Start, client: &TestClient, server: u32) -> RefillStatus {
     let limit = start.now() + REFILL_MAX;
     loop {
         let status = refill_of(client, server).await;

@@ -37,6 +37,7 @@ mod peer_meshes;
 mod plans;
 mod raw;
 mod refill;
+mod refill_faults;
 mod replaced;
 mod selections;
 mod sizes;
