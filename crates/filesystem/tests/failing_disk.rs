@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use crate::sizes::{at, write};
 use crate::support;
 
 use filesystem::Fault;
@@ -61,4 +62,34 @@ fn every_writer_gets_the_failure() {
             assert_eq!(flushed, Ok(()), "there is nothing new to tell");
         }
     });
+}
+
+#[test]
+fn a_failed_sync_is_told_to_every_writer() {
+    // The disk need not report it again, and may have lost what any of them wrote.
+    let shape = Shape { servers: 1, clients: 3, cache_blocks: 0, ..Shape::default() };
+    let cluster = Cluster::<Bytes>::new(shape);
+    let fault = |at, fails| PlannedFault {
+        at: Instant::START + Duration::from_ms(at),
+        what: Disruption::DiskFails { node: 0, disk: 0, fails },
+    };
+    let faults = vec![fault(20, true), fault(30, false)];
+    cluster.machine.plan(&FaultPlan { faults, ..FaultPlan::default() }, |_| {});
+    cluster.run_alone(2, |start| async move {
+        let client = start.connect().await.unwrap();
+        client.create("f", 128, start.shape.stripe()).await.unwrap();
+    });
+    let flushed = cluster.run(0..2, |start| async move {
+        let client = start.connect().await.unwrap();
+        let file = client.open("f").await.unwrap();
+        let rank = u64::from(start.rank.0);
+        write(&client, &file, rank * 64, &[7; 64]).await;
+        at(&start, [25, 40][rank as usize]).await;
+        (client.flush(&file, true).await, client.flush(&file, true).await)
+    });
+    for (rank, (first, _)) in flushed.iter().enumerate() {
+        let is_told = matches!(first, Err(Fault::DiskFailed { server: ServerId(0), .. }));
+        assert!(is_told, "{rank} is told: {first:?}");
+    }
+    assert_eq!(flushed[1].1, Ok(()), "there is nothing new to tell");
 }
