@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::mirrors::until_equal;
+use crate::refill::refused_blocks;
 use crate::sizes::{TestClient, overwrite, read, write};
 use crate::support;
 
@@ -24,7 +25,7 @@ use world::{Clock, Disk, Disks};
 use world_simulated::{Disruption, FaultPlan, PlannedFault, TaskHandle};
 
 /// Time that a change of records takes.
-const RECORD_CHANGE: Duration = Duration::from_us(100);
+pub(crate) const RECORD_CHANGE: Duration = Duration::from_us(100);
 
 /// Server of the part that changes.
 pub(crate) const PART: u32 = 1;
@@ -48,21 +49,29 @@ pub(crate) fn shape(seed: u64) -> Shape {
     }
 }
 
-/// Runs a program with a cluster of this shape.
+/// Runs a program with a cluster of this shape, which changes records in `record_change`.
 pub(crate) fn run_with<F: Future<Output = ()> + 'static>(
-    shape: Shape,
+    (shape, record_change): (Shape, Duration),
     program: impl FnOnce(Rc<Cluster>) -> F,
 ) {
-    let cluster = cluster_with_faults(shape, RECORD_CHANGE);
+    let cluster = cluster_with_faults(shape, record_change);
     cluster.engine.run(program(Rc::clone(&cluster))).unwrap();
 }
 
 /// Makes a disruption happen now.
 pub(crate) async fn disrupt(cluster: &Cluster, what: Disruption) {
     let faults = vec![PlannedFault { at: cluster.engine.now(), what }];
-    let (seed, record_change) = (cluster.shape.seed, RECORD_CHANGE);
-    cluster.machine.plan(&FaultPlan { seed, record_change, faults }, |_| {});
+    cluster.machine.plan(&FaultPlan { faults, ..FaultPlan::default() }, |_| {});
     cluster.engine.sleep(Duration::from_us(1)).await;
+}
+
+/// Waits until `is_so` returns true, which it soon does.
+async fn until(cluster: &Cluster, what: &str, is_so: impl AsyncFn() -> bool) {
+    let limit = cluster.engine.now() + Duration::from_ms(20_000);
+    while !is_so().await {
+        assert!(cluster.engine.now() < limit, "{what}");
+        cluster.engine.sleep(Duration::from_ms(1)).await;
+    }
 }
 
 /// Makes a file with this name that is stored, and open. Returns it with its content.
@@ -125,7 +134,7 @@ async fn first_block(cluster: &Cluster, server: u32, object: FileId) -> Vec<u8> 
 #[test]
 fn a_copy_that_lost_what_it_had_not_stored_is_renewed() {
     for_each_seed("mirror_faults", "a_copy_that_lost_what_it_had_not_stored", 20, |seed| {
-        run_with(shape(seed), |own| async move {
+        run_with((shape(seed), RECORD_CHANGE), |own| async move {
             let start = own.start(0);
             let client = start.connect().await.unwrap();
             let (file, mut content) = stored_file(&client, &own.shape, "f").await;
@@ -144,8 +153,27 @@ fn a_copy_that_lost_what_it_had_not_stored_is_renewed() {
 }
 
 #[test]
+fn a_sync_without_the_copy_is_known_when_the_part_is_lost() {
+    // The catalogue is told before the sync is answered, however long that takes.
+    run_with((shape(1), Duration::from_ms(20)), |own| async move {
+        let client = own.start(0).connect().await.unwrap();
+        let (file, mut content) = stored_file(&client, &own.shape, "f").await;
+        disrupt(&own, Disruption::DiskFails { node: COPY, disk: 0, fails: true }).await;
+        change_part(&client, &file, &mut content, (0, 90)).await;
+        disrupt(&own, Disruption::DiskFails { node: COPY, disk: 0, fails: false }).await;
+        client.flush(&file, true).await.unwrap();
+        own.machine.kill(PART);
+        let _server = replace_server(&own.machine, &own.shape, PART, 1);
+        let client = own.start(1).connect().await.unwrap();
+        client.open("f").await.unwrap();
+        // What the copy has is not read, since it may be old.
+        assert_eq!(refused_blocks(&client, &(file, content)).await, 4);
+    });
+}
+
+#[test]
 fn a_copy_that_misses_a_change_while_it_is_renewed_is_renewed_again() {
-    run_with(shape(1), |own| async move {
+    run_with((shape(1), RECORD_CHANGE), |own| async move {
         let start = own.start(0);
         let client = start.connect().await.unwrap();
         let (file, mut content) = stored_file(&client, &own.shape, "f").await;
@@ -158,9 +186,10 @@ fn a_copy_that_misses_a_change_while_it_is_renewed_is_renewed_again() {
         let other = own.start(1).connect().await.unwrap();
         let opened = other.open("f").await.unwrap();
         let part = first_block(&own, PART, file.file).await;
-        while first_block(&own, COPY, copy_object(file.file)).await != part {
-            start.world.sleep(Duration::from_ms(10)).await;
-        }
+        until(&own, "the first disk is renewed", async || {
+            first_block(&own, COPY, copy_object(file.file)).await == part
+        })
+        .await;
         disrupt(&own, Disruption::DiskFails { node: COPY, disk: 0, fails: true }).await;
         change_part(&other, &opened, &mut content, (0, 92)).await;
         disrupt(&own, Disruption::DiskFails { node: COPY, disk: 0, fails: false }).await;
@@ -176,9 +205,7 @@ fn a_copy_that_misses_a_change_while_it_is_renewed_is_renewed_again() {
 fn a_write_over_an_earlier_connection_does_not_come_after_later_changes() {
     // The slow disk of the copy has a write when the connection over which it came goes silent. The
     // file is cut over the next connection, before that disk has made the write.
-    let cluster = cluster_with_faults(shape(1), Duration::from_ms(5));
-    let own = Rc::clone(&cluster);
-    let check = async move {
+    run_with((shape(1), Duration::from_ms(5)), |own| async move {
         let start = own.start(0);
         let client = start.connect().await.unwrap();
         let file = create_alone(&client, &own.shape, "f", FILE_BYTES).await.unwrap();
@@ -207,13 +234,12 @@ fn a_write_over_an_earlier_connection_does_not_come_after_later_changes() {
         expect_copies_equal(&own, &opened).await;
         let found = content_without_part(&own, "f", 1).await;
         expect_equal(&found, &[0; FILE_BYTES as usize], "a file that was cut to nothing");
-    };
-    cluster.engine.run(check).unwrap();
+    });
 }
 
 #[test]
 fn a_file_that_is_removed_while_its_copy_is_renewed_leaves_nothing() {
-    run_with(shape(1), |own| async move {
+    run_with((shape(1), RECORD_CHANGE), |own| async move {
         let start = own.start(0);
         let client = start.connect().await.unwrap();
         let (file, mut content) = stored_file(&client, &own.shape, "f").await;
@@ -258,7 +284,7 @@ async fn recorded_behind(client: &TestClient) -> Vec<ServerId> {
 
 #[test]
 fn the_catalogue_learns_after_a_restart_that_no_copy_is_behind() {
-    run_with(shape(1), |own| async move {
+    run_with((shape(1), RECORD_CHANGE), |own| async move {
         let start = own.start(0);
         let client = start.connect().await.unwrap();
         let (removed, mut content) = stored_file(&client, &own.shape, "removed").await;
@@ -266,9 +292,8 @@ fn the_catalogue_learns_after_a_restart_that_no_copy_is_behind() {
         client.close(&kept).await.unwrap();
         own.machine.kill(COPY);
         change_part(&client, &removed, &mut content, (0, 90)).await;
-        while recorded_behind(&client).await != [ServerId(PART)] {
-            start.world.sleep(Duration::from_ms(1)).await;
-        }
+        until(&own, "it is recorded", async || recorded_behind(&client).await == [ServerId(PART)])
+            .await;
         let _ = client.close(&removed).await;
         let _server = restart_copy(&own);
         let client = own.start(1).connect().await.unwrap();
@@ -286,7 +311,8 @@ fn the_catalogue_learns_after_a_restart_that_no_copy_is_behind() {
 
 #[test]
 fn a_write_that_began_before_protection_is_in_the_copy() {
-    run_with(Shape { protection: Protection::None, ..shape(1) }, |own| async move {
+    let shape = Shape { protection: Protection::None, ..shape(1) };
+    run_with((shape, RECORD_CHANGE), |own| async move {
         let start = own.start(0);
         let client = start.connect().await.unwrap();
         let file = create_alone(&client, &own.shape, "f", FILE_BYTES).await.unwrap();

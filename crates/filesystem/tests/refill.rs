@@ -259,7 +259,10 @@ fn a_refill_goes_on_after_crashes() {
 }
 
 /// Reads every block of a file. Returns how many were refused; others must be right.
-async fn refused_blocks(client: &TestClient, (file, content): &(FileRecord, Vec<u8>)) -> usize {
+pub(crate) async fn refused_blocks(
+    client: &TestClient,
+    (file, content): &(FileRecord, Vec<u8>),
+) -> usize {
     let mut refused = 0;
     for block in file.stripe.blocks_in(ByteRange::new(0, file.bytes)) {
         let range = file.stripe.block_range(block, file.bytes);

@@ -7,8 +7,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::mirror_faults::{
-    COPY, FILE_BYTES, PART, change_part, content_without_part, disrupt, restart_copy, run_with,
-    shape, stored_file,
+    COPY, FILE_BYTES, PART, RECORD_CHANGE, change_part, content_without_part, disrupt,
+    restart_copy, run_with, shape, stored_file,
 };
 use crate::mirrors::until_equal;
 use crate::refill::until_filled;
@@ -38,7 +38,7 @@ async fn replace(cluster: &Cluster, server: u32) -> TaskHandle {
 #[test]
 fn a_disk_is_filled_anew_when_its_source_has_lost_power() {
     for_each_seed("refill_faults", "a_disk_is_filled_anew_when_its_source", 20, |seed| {
-        run_with(slow_shape(seed), |own| async move {
+        run_with((slow_shape(seed), RECORD_CHANGE), |own| async move {
             let start = own.start(0);
             let client = start.connect().await.unwrap();
             let (_, mut content) = stored_file(&client, &own.shape, "f").await;
@@ -65,7 +65,7 @@ fn a_disk_is_filled_anew_when_its_source_has_lost_power() {
 
 #[test]
 fn a_write_that_the_only_copy_lacks_fails() {
-    run_with(slow_shape(1), |own| async move {
+    run_with((slow_shape(1), RECORD_CHANGE), |own| async move {
         let client = own.start(0).connect().await.unwrap();
         stored_file(&client, &own.shape, "f").await;
         let _part = replace(&own, PART).await;
@@ -84,7 +84,7 @@ fn a_write_that_the_only_copy_lacks_fails() {
 
 #[test]
 fn a_size_that_no_data_shows_is_known_while_a_disk_is_filled() {
-    run_with(slow_shape(1), |own| async move {
+    run_with((slow_shape(1), RECORD_CHANGE), |own| async move {
         let client = own.start(0).connect().await.unwrap();
         let (mut file, mut content) = stored_file(&client, &own.shape, "f").await;
         // The first server of the file keeps it. The catalogue never hears of it.
