@@ -202,6 +202,24 @@ fn a_copy_that_misses_a_change_while_it_is_renewed_is_renewed_again() {
 }
 
 #[test]
+fn bytes_that_a_cut_freed_without_the_copy_do_not_come_back() {
+    run_with((shape(1), RECORD_CHANGE), |own| async move {
+        let start = own.start(0);
+        let client = start.connect().await.unwrap();
+        let (mut file, _) = stored_file(&client, &own.shape, "f").await;
+        disrupt(&own, Disruption::DiskFails { node: COPY, disk: 0, fails: true }).await;
+        client.set_size(&mut file, 0).await.unwrap_err();
+        disrupt(&own, Disruption::DiskFails { node: COPY, disk: 0, fails: false }).await;
+        client.set_size(&mut file, 0).await.unwrap();
+        until_equal(&start, &client).await;
+        client.set_size(&mut file, FILE_BYTES).await.unwrap();
+        client.flush(&file, true).await.unwrap();
+        let found = content_without_part(&own, "f", 1).await;
+        expect_equal(&found, &[0; FILE_BYTES as usize], "a file that was cut to nothing");
+    });
+}
+
+#[test]
 fn a_write_over_an_earlier_connection_does_not_come_after_later_changes() {
     // The slow disk of the copy has a write when the connection over which it came goes silent. The
     // file is cut over the next connection, before that disk has made the write.
