@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod faults;
+mod in_place;
 mod mounted;
 mod mpi4py;
 mod names;

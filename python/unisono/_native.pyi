@@ -57,10 +57,13 @@ class Connection:
     def servers(self) -> int:
         """Number of servers."""
 
-    def open(self, name: str, mode: str = "r", *, block_bytes: int | None = None, protection: str | None = None) -> File:
+    def open(
+        self, name: str, mode: str = "r", *, block_bytes: int | None = None, protection: str | None = None, in_place: bool = False
+    ) -> File:
         """Open a file: "r" one that is there, "a" make it if there is none, "x" a new one, "w" cut to 0 bytes.
 
-        `block_bytes` (bytes) and `protection` ("none" or "mirror") are for a file that is made. Raises NotFoundError, AlreadyExistsError, IsADirectory.
+        `block_bytes` (bytes) and `protection` ("none" or "mirror") are for a file that is made. With `in_place`, the name is the path of an
+        ordinary file, which the servers must find there and work on. Raises NotFoundError, AlreadyExistsError, IsADirectory.
         """
 
     def stat(self, name: str) -> dict[str, Any]:

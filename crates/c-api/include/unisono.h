@@ -183,7 +183,8 @@ typedef struct unisono_file unisono_file_t;
 enum {
     UNISONO_CREATE = 1, /* create the file when there is none */
     UNISONO_EXCL = 2,   /* with UNISONO_CREATE: fail when there is one */
-    UNISONO_TRUNC = 4   /* make it empty */
+    UNISONO_TRUNC = 4,  /* make it empty */
+    UNISONO_IN_PLACE = 8 /* the name is the path of an ordinary file, which the servers work on there */
 };
 
 /* Protection of a new file against the loss of a server. */
@@ -226,8 +227,9 @@ typedef struct unisono_stat {
 } unisono_stat_t;
 
 /* Opens a file, and creates it first if the flags say so: empty, over all servers that its
- * directory permits. flags: UNISONO_CREATE, UNISONO_EXCL and UNISONO_TRUNC, or 0. layout: used only
- * when the file is created; NULL means the default.
+ * directory permits. flags: UNISONO_CREATE, UNISONO_EXCL, UNISONO_TRUNC and UNISONO_IN_PLACE, or 0.
+ * layout: used only when the file is created; NULL means the default. All servers must find a file in
+ * place at its path; any program finds there what was written before a sync or the last close.
  * Errors: -ENOENT, -EEXIST, -EISDIR; what servers meet. */
 int unisono_open(unisono_t *connection, const char *name, unsigned flags,
                  const unisono_layout_t *layout, unisono_file_t **file);

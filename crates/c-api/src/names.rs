@@ -5,17 +5,19 @@ use crate::border::{Failure, exported};
 use crate::errors::text;
 use crate::handles::{ConnectionHandle, FileHandle, make};
 use client::{
-    Connection, Entry, EntryKind, File, MountedName, NewFileOptions, Protection, Special,
-    instance_name,
+    Connection, Entry, EntryKind, File, InPlaceOptions, MountedName, NewFileOptions, Protection,
+    Special, instance_name,
 };
 use interface::{ErrorKind, UserError};
 use policy::BLOCK_BYTES_MAX;
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::path::Path;
 
 /// Flags of `unisono_open`.
 const CREATE: c_uint = 1;
 const EXCL: c_uint = 2;
 const TRUNC: c_uint = 4;
+const IN_PLACE: c_uint = 8;
 
 /// Attempts to open or create a file that others create and remove at the same time.
 const ATTEMPTS_MAX: usize = 16;
@@ -119,6 +121,15 @@ impl From<&Entry> for Stat {
 /// `unisono_entry_t *`.
 pub(crate) type Each = extern "C" fn(*const c_char, *const Stat, *mut c_void) -> c_int;
 
+/// How an ordinary file is opened.
+fn in_place(flags: c_uint, options: NewFileOptions) -> InPlaceOptions {
+    InPlaceOptions {
+        create: flags & CREATE != 0,
+        exclusive: flags & EXCL != 0,
+        block_bytes: options.block_bytes,
+    }
+}
+
 /// Opens a file as the flags say.
 fn open(
     connection: &Connection,
@@ -187,12 +198,16 @@ exported! {
         make(&file, "file", || {
             let connection = connection.get("connection")?;
             let name = name.required("name")?;
-            if flags & !(CREATE | EXCL | TRUNC) != 0 || flags & (CREATE | EXCL) == EXCL {
+            let known = CREATE | EXCL | TRUNC | IN_PLACE;
+            if flags & !known != 0 || flags & (CREATE | EXCL) == EXCL {
                 return Err(Failure::argument("flags", format!("is {flags:#x}")));
             }
             let options = layout.read("layout")?.options();
             let options = options.map_err(|cause| Failure::argument("layout", cause))?;
-            let opened = open(connection, name, flags, options)?;
+            let opened = match flags & IN_PLACE {
+                0 => open(connection, name, flags, options)?,
+                _ => connection.open_in_place(Path::new(name), in_place(flags, options))?,
+            };
             if flags & TRUNC != 0
                 && let Err(error) = opened.set_size(0)
             {

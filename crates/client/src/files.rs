@@ -274,7 +274,7 @@ pub(crate) fn placement(
         let (pool, map) = mapped(&defaults.map);
         let servers = pool.len() as u32;
         let dealt = Stripe::round_robin(block_bytes, servers, usual.disks_per_server);
-        let (stripe, pool) = (Stripe { map, ..dealt }, Pool::Named(pool));
+        let (stripe, pool) = (Stripe { placement: map.into(), ..dealt }, Pool::Named(pool));
         return Placement { stripe, pool, buffering, protection };
     }
     let unit = block_bytes.max(BYTES_PER_SERVER_MIN);

@@ -33,9 +33,9 @@ pub use instance::{
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{
     BLOCKING_BYTES_MAX, Blocks, Buffer, CollectiveOptions, Connection, ConnectionOptions,
-    FILE_TRANSFERS_MAX, File, FileTransfer, Form, Group, HINTS, Hint, HintSite, Hints, NewFileNode,
-    NewFileOptions, Operation, Page, RangeLock, RawFileTransfer, RawMemory, Records, Slice,
-    VectorOperation, Verdict, hints_of_environment, wait_any,
+    FILE_TRANSFERS_MAX, File, FileTransfer, Form, Group, HINTS, Hint, HintSite, Hints,
+    InPlaceOptions, NewFileNode, NewFileOptions, Operation, Page, RangeLock, RawFileTransfer,
+    RawMemory, Records, Slice, VectorOperation, Verdict, hints_of_environment, wait_any,
 };
 pub use lost_files::LostFile;
 pub use mounted::{

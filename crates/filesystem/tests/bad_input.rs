@@ -223,7 +223,7 @@ fn senseless_records() -> Vec<Request> {
         create(record(0, u64::MAX, good.clone())),
         create(record(0, BYTES_MAX + 1, good.clone())),
         create(FileRecord { pool: named(&[0]), ..record(0, 1, good.clone()) }),
-        open(FILE_BYTES, Stripe { map: map(&[0, 2]), ..good.clone() }),
+        open(FILE_BYTES, Stripe { placement: map(&[0, 2]).into(), ..good.clone() }),
         create(FileRecord { name: "a//b".to_owned(), ..record(0, 1, good.clone()) }),
         create(FileRecord { name: "../b".to_owned(), ..record(0, 1, good) }),
     ]

@@ -37,7 +37,7 @@ fn blocks_servers_and_extent() {
             };
             assert_eq!(access.extent_of(client), extent, "{client} of {access:?}");
             let map = PageMap::try_from(vec![0, 2, 2]).expect("valid");
-            let mapped = Stripe { map: Some(map), ..Stripe::round_robin(5, 3, 2) };
+            let mapped = Stripe { placement: (Some(map)).into(), ..Stripe::round_robin(5, 3, 2) };
             let dealt = [(1, 2, 2), (7, 3, 1), (64, 1, 3)].map(|(block_bytes, servers, disks)| {
                 Stripe::round_robin(block_bytes, servers, disks)
             });

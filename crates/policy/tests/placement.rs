@@ -23,7 +23,7 @@ fn mapped() -> impl Iterator<Item = Stripe> {
         let map = PageMap::try_from(map).expect("valid");
         [(1, 1), (3, 2), (2, 3)].map(|(block_bytes, disks)| {
             let map = Some(map.clone());
-            Stripe { map, ..Stripe::round_robin(block_bytes, 4, disks) }
+            Stripe { placement: map.into(), ..Stripe::round_robin(block_bytes, 4, disks) }
         })
     })
 }
@@ -34,7 +34,7 @@ fn a_map_says_which_server_holds_a_block() {
     // in slots without a hole; places and blocks are one to one, also far away.
     for stripe in mapped() {
         stripe.validate().expect("valid");
-        let map = stripe.map.clone().expect("it has one");
+        let map = stripe.map().cloned().expect("it has one");
         let mut counts = [0_u64; 4];
         for block in 0..60 {
             let at = stripe.locate(block);
@@ -57,8 +57,35 @@ fn maps_that_cannot_be_are_refused() {
         assert_eq!(refused, Err(PageMapError::Turns { turns }));
     }
     let map = PageMap::try_from(vec![0, 4]).expect("a map by itself");
-    let stripe = Stripe { map: Some(map), ..Stripe::round_robin(1, 4, 1) };
+    let stripe = Stripe { placement: Some(map).into(), ..Stripe::round_robin(1, 4, 1) };
     assert_eq!(stripe.validate(), Err(StripeError::Map { server: 4, servers: 4 }));
+}
+
+#[test]
+fn blocks_of_a_file_in_place_lie_where_they_are_in_it() {
+    // Proves: each block has one server, in turn, and its own place in the file; what is kept of
+    // the file at each server is the file, of which any object shows the size.
+    for servers in 1..=4 {
+        let stripe = Stripe::in_place(10, servers, 7);
+        stripe.validate().expect("valid");
+        for block in 0..60 {
+            let at = stripe.locate(block);
+            let turn = (block % u64::from(servers)) as u32;
+            assert_eq!((at.server.0, at.disk.0, at.slot), (turn, 0, block));
+            assert_eq!(stripe.block_of(at), block);
+        }
+        for server in (0..servers).map(ServerId) {
+            let own: Vec<u64> = stripe.blocks_on(server, DiskId(0), 3..20).collect();
+            let all = (3..20).filter(|block| stripe.locate(*block).server == server);
+            assert_eq!(own, all.collect::<Vec<_>>());
+            for bytes in 0..40 {
+                assert_eq!(stripe.object_bytes(server, DiskId(0), bytes), bytes);
+                assert_eq!(stripe.file_bytes(server, DiskId(0), bytes), Some(bytes));
+            }
+        }
+        let several = Stripe { disks_per_server: 2, ..stripe };
+        assert_eq!(several.validate(), Err(StripeError::InPlace { disks_per_server: 2 }));
+    }
 }
 
 #[test]

@@ -5,11 +5,13 @@ use crate::group::Group;
 use crate::interrupted::Interrupted;
 use crate::waiting::{wait, wait_for_transfer};
 use client::{
-    ConnectionOptions, Entry, EntryKind, Instance, MountedName, NewFileOptions, Protection, Special,
+    ConnectionOptions, Entry, EntryKind, InPlaceOptions, Instance, MountedName, NewFileOptions,
+    Protection, Special,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,8 +88,9 @@ impl Connection {
     }
 
     /// Opens a file. `mode`: "r" one that is there, "a" makes it if there is none, "x" a new one,
-    /// "w" as "a", cut to 0 bytes. `block_bytes` and `protection` are for a file that is made.
-    #[pyo3(signature = (name, mode="r", *, block_bytes=None, protection=None))]
+    /// "w" as "a", cut to 0 bytes. `block_bytes` and `protection` are for a file that is made. With
+    /// `in_place`, the name is the path of an ordinary file.
+    #[pyo3(signature = (name, mode="r", *, block_bytes=None, protection=None, in_place=false))]
     fn open(
         &self,
         py: Python<'_>,
@@ -95,8 +98,9 @@ impl Connection {
         mode: &str,
         block_bytes: Option<u64>,
         protection: Option<&str>,
+        in_place: bool,
     ) -> PyResult<File> {
-        let name = instance_name(&name);
+        let name = if in_place { name } else { instance_name(&name) };
         let protection = protection.map(protection_of).transpose()?;
         let options = NewFileOptions { block_bytes, protection };
         self.interrupted.settle(py, &name)?;
@@ -107,6 +111,11 @@ impl Connection {
             wait_for_transfer(py, (&self.interrupted, std::slice::from_ref(&kept)), move || {
                 let is_usual = options == NewFileOptions::default();
                 let file = match mode.as_str() {
+                    "r" | "a" | "x" | "w" if in_place => {
+                        let (create, exclusive) = (mode != "r", mode == "x");
+                        let how = InPlaceOptions { create, exclusive, block_bytes };
+                        connection.open_in_place(Path::new(&name), how)
+                    }
                     "r" => connection.open_file(&name),
                     "x" => connection.create_by_default(&name, options),
                     "a" | "w" if is_usual => connection.open_or_create(&name),

@@ -85,6 +85,17 @@ pub enum FileRequest {
         /// Number of the file.
         file: FileId,
     },
+    /// Asks server 0 for the record of an ordinary file, on which servers work at its own path. It
+    /// has one record while a client has it open, and is not in the catalogue. The reply is
+    /// [`Reply::Entry`](crate::Reply::Entry).
+    NumberInPlace {
+        /// Absolute path, without links.
+        path: String,
+        /// Number of the file in its file system, as the client sees it.
+        inode: u64,
+        /// Bytes in a block, if it has no record yet.
+        block_bytes: u64,
+    },
 }
 
 /// Request of a client with a lease to carry out gathered writes.

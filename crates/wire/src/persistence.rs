@@ -82,7 +82,8 @@ fn of_file(request: &FileRequest) -> Persistence {
         | FileRequest::Buffers { .. }
         | FileRequest::Drop { .. }
         | FileRequest::Lease { .. }
-        | FileRequest::Protect(_) => Persistence::Repeats,
+        | FileRequest::Protect(_)
+        | FileRequest::NumberInPlace { .. } => Persistence::Repeats,
         // Its lease is lost with the server.
         FileRequest::WriteGathered(_) | FileRequest::Scrub(_) | FileRequest::DropCopy { .. } => {
             Persistence::Fails

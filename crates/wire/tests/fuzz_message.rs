@@ -235,7 +235,7 @@ fn file_record() -> FileRecord {
         name: "a/b".to_owned(),
         bytes: FILE_BYTES,
         cuts: 3,
-        stripe: Stripe { map, ..Stripe::round_robin(1 << 16, 2, 2) },
+        stripe: Stripe { placement: map.into(), ..Stripe::round_robin(1 << 16, 2, 2) },
         pool: Pool::Named(vec![ServerId(3), ServerId(1)]),
         buffering: Buffering { blocks_max: 7, ..Buffering::default() },
         protection: Protection::Mirror,

@@ -14,8 +14,8 @@ mod pins;
 
 use policy::{
     Access, Buffering, Cooperation, Declared, Dimension, Direction, DiskOrder, Distribution,
-    GatheredWrite, Level, ListEntry, LockKind, Nested, OwnPart, Pool, Prefetch, Protection,
-    Reduced, Replacement, Stripe,
+    GatheredWrite, Level, ListEntry, LockKind, Nested, OwnPart, Placement, Pool, Prefetch,
+    Protection, Reduced, Replacement, Stripe,
 };
 use units::{ClientId, DiskId, FileId, RegionId, ServerId, Timestamp};
 use wire::{
@@ -60,6 +60,12 @@ pinned!(declared: Declared {
     Declared::LoopingRandom, Declared::LoopingRandom, "03";
     Declared::Random, Declared::Random, "04";
     Declared::GlobalSequential, Declared::GlobalSequential, "05";
+});
+
+pinned!(placement: Placement {
+    Placement::RoundRobin, Placement::RoundRobin, "00";
+    Placement::Map(_), Placement::Map(vec![0, 1].try_into().expect("it is a map")), "01 02 00 01";
+    Placement::InPlace { .. }, Placement::InPlace { inode: 300 }, "02 ac 02";
 });
 
 pinned!(replacement: Replacement {
@@ -268,6 +274,9 @@ pinned!(request: Request {
         "3c | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01";
     Request::File(FileRequest::DropCopy { .. }), FileRequest::DropCopy { file: FILE }.into(),
         "3d | 09";
+    Request::File(FileRequest::NumberInPlace { .. }),
+        FileRequest::NumberInPlace { path: a(), inode: 300, block_bytes: 2 }.into(),
+        "3e | 01 61 ac 02 02";
     Request::Catalogue(CatalogueRequest::Create { .. }),
         CatalogueRequest::Create { record: record(), made: MADE }.into(),
         "40 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 e8 07 02";
@@ -523,7 +532,7 @@ fn record() -> FileRecord {
         name: a(),
         bytes: 300,
         cuts: 1,
-        stripe: Stripe { map, ..Stripe::round_robin(64, 2, 3) },
+        stripe: Stripe { placement: map.into(), ..Stripe::round_robin(64, 2, 3) },
         pool: Pool::all(2),
         buffering: buffering(),
         protection: Protection::Mirror,

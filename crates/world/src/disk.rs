@@ -68,8 +68,40 @@ pub trait Disk: Clone + 'static {
     /// Removes the object durably and frees its space. Succeeds if it does not exist.
     fn remove(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
 
+    /// Makes an ordinary file the object: all requests for it concern that file, which keeps the
+    /// times that the system gives it. [`Disk::remove`] ends that, and leaves the file as it is.
+    /// Only disks in a file system can. With `lock`, fails if another process has locked the file
+    /// in this way.
+    fn adopt(
+        &self,
+        object: FileId,
+        path: &str,
+        lock: bool,
+    ) -> impl Future<Output = Result<OrdinaryFile, DiskError>> {
+        let _ = lock;
+        let (disk, operation) = ("the disk".to_owned(), format!("adopt {path:?} as {object}"));
+        let cause = "it is not in a file system with ordinary files".to_owned();
+        std::future::ready(Err(DiskError::Failed { disk, operation, cause }))
+    }
+
+    /// Makes an object that is an ordinary file at least `length` bytes long. Does nothing to
+    /// others, of which no byte shows how long they are.
+    fn extend(&self, object: FileId, length: u64) -> impl Future<Output = Result<(), DiskError>> {
+        let _ = (object, length);
+        std::future::ready(Ok(()))
+    }
+
     /// Capacity and free space of the disk.
     fn space(&self) -> impl Future<Output = Result<Space, DiskError>>;
+}
+
+/// An ordinary file, by its place in its file system.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct OrdinaryFile {
+    /// Number of the file system on this host.
+    pub device: u64,
+    /// Number of the file in it.
+    pub inode: u64,
 }
 
 /// Metadata of an object.

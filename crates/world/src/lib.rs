@@ -23,7 +23,7 @@ mod records;
 mod scope;
 mod tasks;
 
-pub use disk::{Damage, Disk, DiskError, Disks, ObjectMetadata, Space};
+pub use disk::{Damage, Disk, DiskError, Disks, ObjectMetadata, OrdinaryFile, Space};
 pub use memory::{Memory, Payload, Payloads};
 pub use network::{
     Address, HEADER_BYTES_MAX, Header, Incoming, Loan, Message, Network, NetworkError, Place,

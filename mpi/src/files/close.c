@@ -4,8 +4,10 @@
 #include "../transfers/transfers.h"
 #include "files.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Compares when the members began their collective calls, for the report. Collective. */
 static void compare_starts(open_file_t *file)
@@ -30,6 +32,15 @@ static void compare_starts(open_file_t *file)
     report_waited(file, waited);
 }
 
+static int remove_named(const open_file_t *file)
+{
+    char path[NAME_BYTES + 1];
+    if (!file->is_in_place)
+        return unisono_remove(file->unisono, file->name);
+    snprintf(path, sizeof path, "/%s", file->name);
+    return unlink(path);
+}
+
 static int close_file(MPI_File *handle)
 {
     open_file_t *file = file_of(*handle);
@@ -52,12 +63,17 @@ static int close_file(MPI_File *handle)
         code = class_of_failure(file, call);
     if (closing_begin(file))
         code = class_of_failure(file, call);
+    /* Other programs find a file in place when it is closed. */
+    if (file->is_in_place && !(file->amode & MPI_MODE_DELETE_ON_CLOSE)) {
+        closings_end();
+        code = agree(file, call, code);
+    }
     /* Only this mode needs to wait: the file is removed when all members have closed it. */
     if (file->amode & MPI_MODE_DELETE_ON_CLOSE) {
         closings_end();
         code = agree(file, call, code);
         int removed = MPI_SUCCESS;
-        if (!file->rank && unisono_remove(file->unisono, file->name))
+        if (!file->rank && remove_named(file))
             removed = class_of_failure(file, call);
         removed = agree_again(file, removed);
         code = code == MPI_SUCCESS ? removed : code;
@@ -83,7 +99,7 @@ static int delete_file(const char *name, MPI_Info info)
     unisono_t *unisono;
     closings_end();
     /* It is the link that unlink would delete. */
-    if (is_link(name))
+    if (is_link(name) || name_is_in_place(name))
         return REAL(File_delete, delete_t)(name, info);
     int code = file_find(name, CALL_File_delete, &unisono, &meant);
     if (code == MPI_SUCCESS && unisono_remove(unisono, meant))

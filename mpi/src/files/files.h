@@ -31,6 +31,7 @@ typedef struct open_file {
     char *name;    /* in the instance */
     int is_redirected; /* by UNISONO_MATCH */
     int is_mounted;    /* the program gave a path below a mount */
+    int is_in_place;   /* by UNISONO_IN_PLACE: the name is the path without its first slash */
     MPI_Comm comm; /* duplicate of the program's communicator */
     int is_in_world; /* 1 when MPI_Init has been called */
     int rank, size;

@@ -44,6 +44,15 @@ static void make_directory(const open_file_t *file)
     free(folder);
 }
 
+static int open_named(open_file_t *file, unsigned flags, const unisono_layout_t *layout)
+{
+    char path[NAME_BYTES + 1];
+    if (!file->is_in_place)
+        return unisono_open(file->unisono, file->name, flags, layout, &file->file);
+    snprintf(path, sizeof path, "/%s", file->name);
+    return unisono_open(file->unisono, path, flags | UNISONO_IN_PLACE, layout, &file->file);
+}
+
 /* Opens the file in this process; rank 0 also creates it. */
 static int open_here(open_file_t *file)
 {
@@ -54,7 +63,7 @@ static int open_here(open_file_t *file)
         return class_of_failure(file, CALL_File_open);
     if (!file->rank && file->is_redirected && flags & UNISONO_CREATE)
         make_directory(file);
-    if (unisono_open(file->unisono, file->name, file->rank ? 0 : flags, &layout, &file->file))
+    if (open_named(file, file->rank ? 0 : flags, &layout))
         return class_of_failure(file, CALL_File_open);
     return MPI_SUCCESS;
 }
@@ -262,7 +271,8 @@ static int open_file(MPI_Comm comm, const char *name, int amode, MPI_Info info, 
     char *mounted;
     int code = instance_find(name, CALL_File_open, &file->unisono, &mounted);
     file->is_mounted = mounted != NULL;
-    file->is_redirected = !mounted && !name_has_scheme(name_bare(name));
+    file->is_in_place = !mounted && name_is_in_place(name);
+    file->is_redirected = !mounted && !file->is_in_place && !name_has_scheme(name_bare(name));
     const int joined = members_join(file, comm, name);
     if (joined != MPI_SUCCESS) {
         explanations_release(1);

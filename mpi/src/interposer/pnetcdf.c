@@ -5,6 +5,7 @@
  * Arguments are passed on as machine words, as in interposer.c. Numbers are those of pnetcdf.h. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "interposer.h"
+#include "../process/names.h"
 #include "../process/process.h"
 
 #include <dlfcn.h>
@@ -94,7 +95,8 @@ static int use(const char *function, long comm, const char *name, int mode, long
 {
     long word = (long)name;
     const char *before = current, *before_bare = current_bare;
-    int is_ours = goes_to_back(&word);
+    /* The POSIX calls find a file in place themselves. */
+    int is_ours = goes_to_back(&word) && !name_is_in_place(name);
     name = (const char *)word;
     if (is_ours) {
         const char *colon = strchr(name, ':');

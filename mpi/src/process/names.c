@@ -55,20 +55,28 @@ static int shell_path(const char *bare, char path[PATH_BYTES])
     return snprintf(path, PATH_BYTES, "%s/%s", directory, bare) < PATH_BYTES ? 0 : -1;
 }
 
-int name_is_taken(const char *name)
+/* 1 when one of the patterns of an environment variable matches a bare name, as it is given or a path. */
+static int is_matched(const char *variable, const char *name)
 {
     char path[PATH_BYTES];
-    const char *patterns = getenv("UNISONO_MATCH");
-    if (!name)
-        return 0;
-    const char *bare = name_bare(name);
-    if (name_has_scheme(bare))
-        return 1;
+    const char *patterns = getenv(variable), *bare = name_bare(name);
     if (!patterns || !*patterns || !*bare)
         return 0;
     return matches(patterns, name) || matches(patterns, bare)
            || (*bare != '/' && shell_path(bare, path) == 0 && matches(patterns, path))
            || (name_resolve(bare, path) == 0 && matches(patterns, path));
+}
+
+int name_is_in_place(const char *name)
+{
+    return name && !name_has_scheme(name_bare(name)) && is_matched("UNISONO_IN_PLACE", name);
+}
+
+int name_is_taken(const char *name)
+{
+    return name
+           && (name_has_scheme(name_bare(name)) || is_matched("UNISONO_IN_PLACE", name)
+               || is_matched("UNISONO_MATCH", name));
 }
 
 /* 1 when this process sees a mount of an instance. */

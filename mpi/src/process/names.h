@@ -16,6 +16,10 @@ int name_has_scheme(const char *bare);
  * absolute path with links followed, or its absolute path by the PWD of the shell. */
 int name_is_taken(const char *name);
 
+/* 1 for the name of an ordinary file on which the servers work at its path: UNISONO_IN_PLACE has patterns
+ * as UNISONO_MATCH has. It counts before UNISONO_MATCH, and such a name is taken. */
+int name_is_in_place(const char *name);
+
 /* 0 for a name that cannot be a path below a mount of an instance (unisono mount). For others the library
  * must be asked: name_mounted. Costs one statfs for a path on another file system. */
 int name_may_be_mounted(const char *name);

@@ -50,6 +50,18 @@ pub(crate) struct Run {
     /// in UNISONO_MOUNT. On other hosts of a job there is no mount.
     #[arg(long, value_name = "DIR")]
     pub(crate) mount: Option<PathBuf>,
+    /// Work on ordinary files at their own paths: MPI-IO of names that match goes to the servers,
+    /// which carry it out on these files. Without a pattern, all names match. No file is copied.
+    /// The hosts of the servers must find the files at the same paths.
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "*",
+        conflicts_with_all = ["no_preload", "compare", "memory"]
+    )]
+    pub(crate) in_place: Option<String>,
     /// Also run the program without Unisono, before and after the run, on plain files in a new
     /// directory inside DIR, and compare the times. The program so runs three times.
     #[arg(

@@ -108,7 +108,7 @@ fn protect_file(
 fn show_file(record: &FileRecord, blocks_max: u64, as_json: bool) -> Result<(), UserError> {
     let stripe = &record.stripe;
     let pool: Vec<u32> = record.servers().map(|server| server.0).collect();
-    let map = stripe.map.as_ref().map(|map| {
+    let map = stripe.map().map(|map| {
         let server = |place: &u32| record.pool.server(ServerId(*place)).0;
         map.servers().iter().map(server).collect::<Vec<u32>>()
     });

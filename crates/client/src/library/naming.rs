@@ -239,7 +239,7 @@ impl Connection {
         self.run(|| what, async move |shared| shared.client.list(&name).await)
     }
 
-    fn file(&self, record: FileRecord) -> File {
+    pub(super) fn file(&self, record: FileRecord) -> File {
         File::new(self.clone(), CachedRecord::new(record))
     }
 }

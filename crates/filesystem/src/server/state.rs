@@ -8,6 +8,7 @@ use crate::server::client_caches::{ClientCaches, UncachedUse};
 use crate::server::clients::connected::Clients;
 use crate::server::config::ServerConfig;
 use crate::server::counters::Counters;
+use crate::server::files::InPlaceFiles;
 use crate::server::files::file_disks::FileDisks;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_file::OpenFile;
@@ -35,6 +36,7 @@ pub(crate) struct Server<W: World> {
     cache: BlockCache<W>,
     write_failures: Rc<WriteFailures>,
     files: OpenFiles,
+    in_place: InPlaceFiles,
     kept_sizes: Rc<KeptSizes<W>>,
     disks: Rc<FileDisks<W>>,
     others: Rc<OtherServers<W>>,
@@ -103,6 +105,7 @@ impl<W: World> Server<W> {
             world,
             config,
             files,
+            in_place: InPlaceFiles::default(),
             kept_sizes,
             catalogue,
             catalogue_copy,
@@ -224,6 +227,11 @@ impl<W: World> Server<W> {
         &self.memory
     }
 
+    /// Ordinary files that this server works on.
+    pub(crate) fn in_place(&self) -> &InPlaceFiles {
+        &self.in_place
+    }
+
     /// Active collectives and parts of single clients.
     pub(crate) fn active_transfers(&self) -> &ActiveTransfers {
         &self.active_transfers
@@ -274,9 +282,10 @@ impl<W: World> Server<W> {
         }
         // At once, so that no client opens it again.
         let known = self.files.forget(file);
-        let protection = known.map_or(Protection::None, |known| known.protection());
+        let protection = known.as_ref().map_or(Protection::None, |known| known.protection());
         let server = Rc::clone(self);
         self.changes.spawn(async move {
+            server.settle_in_place(file, known.as_ref()).await;
             // No client is left that could get a fault of the disk; the remaining data has no name.
             let _ = server.drop_file(file, protection).await;
             Ok(())

@@ -96,7 +96,10 @@ impl Default for Shape {
 impl Shape {
     pub(crate) fn stripe(&self) -> Stripe {
         let map = self.map.clone();
-        Stripe { map, ..Stripe::round_robin(self.block_bytes, self.servers, self.disks_per_server) }
+        Stripe {
+            placement: map.into(),
+            ..Stripe::round_robin(self.block_bytes, self.servers, self.disks_per_server)
+        }
     }
 
     /// Node number of client `client`.

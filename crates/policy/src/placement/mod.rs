@@ -12,4 +12,4 @@ mod stripe;
 pub use page_map::{PAGE_MAP_MAX, PageMap, PageMapError};
 pub use pool::{Pool, PoolError};
 pub use protection::{Protection, ProtectionError, UnknownProtection, copied_file, copy_object};
-pub use stripe::{BLOCK_BYTES_MAX, Location, Stripe, StripeError};
+pub use stripe::{BLOCK_BYTES_MAX, Location, Placement, Stripe, StripeError};

@@ -3,7 +3,8 @@
 //!
 //! Invariants:
 //! - `locate` and `block_of` are inverse to each other.
-//! - The blocks of one disk, in file order, fill its slots 0, 1, 2, … without a hole.
+//! - The blocks of one disk, in file order, fill its slots 0, 1, 2, … without a hole. Only of a
+//!   file in place, block `b` is in slot `b`, whatever its server.
 //!
 //! Two servers with two disks each; a cell is a block:
 //!
@@ -33,8 +34,31 @@ pub struct Stripe {
     pub servers: u32,
     /// Number of disks of each server; at least 1.
     pub disks_per_server: u32,
-    /// Map from blocks to servers; without it, blocks go round-robin.
-    pub map: Option<PageMap>,
+    /// Server of each block, and its slot.
+    pub placement: Placement,
+}
+
+/// Server of each block of a file, and its slot there.
+// Stored and sent: append only, pinned by wire/tests/pinned_bytes.rs.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub enum Placement {
+    /// Blocks go round-robin over all servers, which hold them without holes.
+    #[default]
+    RoundRobin,
+    /// Blocks go to servers as the map states.
+    Map(PageMap),
+    /// Blocks go round-robin over all servers, which all work on one ordinary file: a block lies at
+    /// its own place in it.
+    InPlace {
+        /// Number of the ordinary file in its file system.
+        inode: u64,
+    },
+}
+
+impl From<Option<PageMap>> for Placement {
+    fn from(map: Option<PageMap>) -> Self {
+        map.map_or(Self::RoundRobin, Self::Map)
+    }
 }
 
 /// Place of a block of a file.
@@ -65,6 +89,12 @@ pub enum StripeError {
         /// Number of disks of each server that was requested.
         disks_per_server: u32,
     },
+    /// A file in place has several disks.
+    #[error("a file in place is one file for each server, not {disks_per_server}")]
+    InPlace {
+        /// Number of disks of each server that was requested.
+        disks_per_server: u32,
+    },
     /// The map names a server that the file does not have.
     #[error("the map names server {server} of the file, which has {servers}")]
     Map {
@@ -78,20 +108,45 @@ pub enum StripeError {
 impl Stripe {
     /// Stripe of blocks of `block_bytes` bytes, round-robin over all servers.
     pub fn round_robin(block_bytes: u64, servers: u32, disks_per_server: u32) -> Self {
-        Self { block_bytes, servers, disks_per_server, map: None }
+        Self { block_bytes, servers, disks_per_server, placement: Placement::RoundRobin }
+    }
+
+    /// Stripe of an ordinary file that servers work on together, in blocks of `block_bytes` bytes.
+    pub fn in_place(block_bytes: u64, servers: u32, inode: u64) -> Self {
+        let placement = Placement::InPlace { inode };
+        Self { block_bytes, servers, disks_per_server: 1, placement }
+    }
+
+    /// Map from blocks to servers, if there is one.
+    pub fn map(&self) -> Option<&PageMap> {
+        match &self.placement {
+            Placement::Map(map) => Some(map),
+            Placement::RoundRobin | Placement::InPlace { .. } => None,
+        }
+    }
+
+    /// Number of the ordinary file that the servers work on, if the file is one.
+    pub fn inode(&self) -> Option<u64> {
+        match self.placement {
+            Placement::InPlace { inode } => Some(inode),
+            Placement::RoundRobin | Placement::Map(_) => None,
+        }
     }
 
     /// Refuses a stripe without bytes or disks, or with a map that names other servers. All other
     /// methods need a valid stripe.
     pub fn validate(&self) -> Result<(), StripeError> {
-        let Self { block_bytes, servers, disks_per_server, ref map } = *self;
+        let Self { block_bytes, servers, disks_per_server, .. } = *self;
         if block_bytes == 0 || block_bytes > BLOCK_BYTES_MAX {
             return Err(StripeError::BlockBytes { block_bytes });
         }
         if servers == 0 || disks_per_server == 0 {
             return Err(StripeError::NoDisk { servers, disks_per_server });
         }
-        let named = map.iter().flat_map(|map| map.servers().iter().copied()).max();
+        if self.inode().is_some() && disks_per_server != 1 {
+            return Err(StripeError::InPlace { disks_per_server });
+        }
+        let named = self.map().into_iter().flat_map(|map| map.servers().iter().copied()).max();
         if let Some(server) = named.filter(|server| *server >= servers) {
             return Err(StripeError::Map { server, servers });
         }
@@ -105,7 +160,7 @@ impl Stripe {
 
     /// Place of block `block`.
     pub fn locate(&self, block: u64) -> Location {
-        if let Some(map) = &self.map {
+        if let Some(map) = self.map() {
             let (server, number) = map.locate(block);
             let disks = u64::from(self.disks_per_server);
             let (disk, slot) = (DiskId((number % disks) as u32), number / disks);
@@ -116,7 +171,7 @@ impl Stripe {
         Location {
             server: ServerId((turn % servers) as u32),
             disk: DiskId((turn / servers) as u32),
-            slot: block / self.disks(),
+            slot: if self.inode().is_some() { block } else { block / self.disks() },
         }
     }
 
@@ -130,9 +185,10 @@ impl Stripe {
 
     fn find(&self, Location { server, disk, slot }: Location) -> Option<u64> {
         let turn = self.turn(server, disk)?;
-        match &self.map {
-            None => slot.checked_mul(self.disks())?.checked_add(turn),
-            Some(map) => {
+        match &self.placement {
+            Placement::RoundRobin => slot.checked_mul(self.disks())?.checked_add(turn),
+            Placement::InPlace { .. } => (slot % self.disks() == turn).then_some(slot),
+            Placement::Map(map) => {
                 let row = slot.checked_mul(u64::from(self.disks_per_server))?;
                 map.block_of(server.0, row.checked_add(u64::from(disk.0))?)
             }
@@ -160,7 +216,7 @@ impl Stripe {
         blocks: Range<u64>,
     ) -> impl Iterator<Item = u64> + Clone + use<> {
         let Some(turn) = self.turn(server, disk) else { return BlocksOn::none() };
-        if let Some(map) = &self.map {
+        if let Some(map) = self.map() {
             // The numbers of the server's blocks on one disk are equally far apart.
             let disks = u64::from(self.disks_per_server);
             let numbers = map.count_before(server.0, blocks.start)
@@ -171,8 +227,12 @@ impl Stripe {
         BlocksOn::every(self.disks(), turn, blocks, None)
     }
 
-    /// Size in bytes of the object on `disk` of `server` for a file of `file_bytes` bytes.
+    /// Size in bytes of the object on `disk` of `server` for a file of `file_bytes` bytes. Of a file
+    /// in place it is that of the file.
     pub fn object_bytes(&self, server: ServerId, disk: DiskId, file_bytes: u64) -> u64 {
+        if self.inode().is_some() {
+            return file_bytes;
+        }
         let blocks = self.blocks_in(ByteRange::new(0, file_bytes));
         let count = self.blocks_on(server, disk, blocks).size_hint().0 as u64;
         let Some(slot) = count.checked_sub(1) else { return 0 };
@@ -184,6 +244,9 @@ impl Stripe {
     /// `disk` of `server`. The largest size over all objects is that of the file. `None` if no file
     /// can have such an object.
     pub fn file_bytes(&self, server: ServerId, disk: DiskId, object_bytes: u64) -> Option<u64> {
+        if self.inode().is_some() {
+            return Some(object_bytes);
+        }
         let Some(last) = object_bytes.checked_sub(1) else { return Some(0) };
         let block = self.find(Location { server, disk, slot: last / self.block_bytes })?;
         block.checked_mul(self.block_bytes)?.checked_add(last % self.block_bytes + 1)

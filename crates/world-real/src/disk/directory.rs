@@ -19,12 +19,13 @@ use super::write_back::WriteBackState;
 use crate::config::{DiskConfig, DiskOptions};
 use crate::memory::{RealMemory, RealPayload};
 use crate::worker::WorkerState;
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use units::{ByteRange, FileId};
-use world::{Damage, Memory, Payload};
+use world::{Damage, Memory, OrdinaryFile, Payload};
 
 /// Name of the directory of objects, in the directory of a disk.
 pub const OBJECTS_DIRECTORY: &str = "objects";
@@ -68,6 +69,8 @@ pub(super) struct Directory {
     /// Objects whose loss must be reported.
     log: ObjectLog,
     open: BTreeMap<FileId, Open>,
+    /// Objects that are ordinary files: they have no checksums, and stay open.
+    adopted: BTreeMap<FileId, Object>,
     /// Write-back state of objects with unsynced or failed writes. Some hundred bytes for each
     /// object written and never synced since the start.
     pending: BTreeMap<FileId, WriteBackState>,
@@ -112,6 +115,7 @@ impl Directory {
             present,
             log,
             open: BTreeMap::new(),
+            adopted: BTreeMap::new(),
             pending: BTreeMap::new(),
             recent: VerifiedCache::default(),
             uses: 0,
@@ -267,7 +271,65 @@ impl Directory {
         Ok(())
     }
 
+    /// Makes the ordinary file at `path` an object, without checksums. It is read and written
+    /// through the page cache, where other programs of this host see it.
+    pub(super) fn adopt(
+        &mut self,
+        object: FileId,
+        path: &Path,
+        lock: bool,
+    ) -> Result<OrdinaryFile, Failure> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match rustix::fs::open(path, flags, Mode::empty()) {
+            // Then nothing can be written.
+            Err(Errno::ACCESS | Errno::ROFS | Errno::PERM) => {
+                let flags = flags.difference(OFlags::RDWR) | OFlags::RDONLY;
+                rustix::fs::open(path, flags, Mode::empty())?
+            }
+            opened => opened?,
+        };
+        let stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Failure::System(Errno::INVAL));
+        }
+        if lock {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                // Some file systems have no such locks.
+                Ok(()) | Err(Errno::NOTSUP | Errno::NOLCK | Errno::INVAL | Errno::NOSYS) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let shared = rustix::io::fcntl_dupfd_cloexec(&file, 0)?;
+        let data = Data::new(file.into(), false);
+        let reservations = Preallocation::new(false, &data)?;
+        let version = self.next_use();
+        self.root.adopt(object, shared);
+        self.adopted.insert(object, Object::new(object, data, None, reservations, version));
+        Ok(OrdinaryFile { device: stat.st_dev, inode: stat.st_ino })
+    }
+
+    /// Makes an object that is an ordinary file at least `length` bytes long. Its bytes stay, and so
+    /// do those that other servers write meanwhile.
+    pub(super) fn extend(&mut self, object: FileId, length: u64) -> Result<(), Failure> {
+        let Some(last) = length.checked_sub(1) else { return Ok(()) };
+        let Some(found) = self.adopted.get(&object) else { return Ok(()) };
+        if found.data().length()? >= length {
+            return Ok(());
+        }
+        match rustix::fs::fallocate(found.data(), FallocateFlags::empty(), last, 1) {
+            Err(Errno::OPNOTSUPP) if found.data().length()? < length => {
+                Ok(found.data().write(&[0], last)?)
+            }
+            extended => Ok(extended?),
+        }
+    }
+
     pub(super) fn remove(&mut self, object: FileId) -> Result<(), Failure> {
+        if self.adopted.remove(&object).is_some() {
+            self.root.release(object);
+            self.pending.remove(&object);
+            return Ok(());
+        }
         self.open.remove(&object);
         self.recent.forget(object, 0..u64::MAX);
         // A crash in between may leave damaged files, which can be removed again.
@@ -287,6 +349,9 @@ impl Directory {
 
     /// Notes a change of an object, made or attempted.
     fn changed(&mut self, object: FileId) {
+        if self.adopted.contains_key(&object) {
+            return;
+        }
         self.root.times.wrote(object);
         if let Some(number) = self.generation_of(object) {
             self.log.changed(object, number);
@@ -300,8 +365,9 @@ impl Directory {
 
     /// Syncs an open object and records the outcome.
     fn sync_object(&mut self, object: FileId) -> Result<(), Failure> {
-        let Some(open) = self.open.get_mut(&object) else { return Ok(()) };
-        match open.object.sync() {
+        let open = self.open.get_mut(&object).map(|open| &mut open.object);
+        let Some(open) = open.or_else(|| self.adopted.get_mut(&object)) else { return Ok(()) };
+        match open.sync() {
             Ok(()) => self.settle(object),
             Err(failure) => Err(self.pending.entry(object).or_default().sync_failed(failure)),
         }
@@ -319,6 +385,9 @@ impl Directory {
 
     /// Returns the object; `None` when nothing was ever written to it.
     fn existing(&mut self, object: FileId) -> Result<Option<&mut Object>, Failure> {
+        if self.adopted.contains_key(&object) {
+            return Ok(self.adopted.get_mut(&object));
+        }
         if !self.open.contains_key(&object) {
             let data = match self.open_data(&name(object), OFlags::empty()) {
                 Err(Errno::NOENT) => return self.check_absent(object).map(|()| None),
@@ -345,6 +414,9 @@ impl Directory {
 
     /// Returns the object, created if necessary, ready to be changed.
     fn writable(&mut self, object: FileId) -> Result<&mut Object, Failure> {
+        if self.adopted.contains_key(&object) {
+            return Ok(self.adopted.get_mut(&object).expect("the map has it"));
+        }
         if self.existing(object)?.is_none() {
             self.entries_changed = true;
             let checksums = self.options.checksums;

@@ -12,12 +12,13 @@ use crate::worker::{Step, Worker, WorkerFailure};
 use futures_util::future::{Either, select};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use units::{FileId, Timestamp};
-use world::{Disk, DiskError, ObjectMetadata, Payload, Space};
+use world::{Disk, DiskError, ObjectMetadata, OrdinaryFile, Payload, Space};
 
 /// Concurrent direct reads of a disk. While the bytes of one are verified and delivered, the device
 /// must not be idle.
@@ -334,6 +335,21 @@ impl Disk for OpenDisk {
         self.call_with_priority(format!("forget {object}"), Directory::sync_entries).await?;
         self.shared.removing.borrow_mut().remove(&object);
         Ok(())
+    }
+
+    async fn adopt(
+        &self,
+        object: FileId,
+        path: &str,
+        lock: bool,
+    ) -> Result<OrdinaryFile, DiskError> {
+        let (operation, path) = (format!("adopt {path:?} as {object}"), PathBuf::from(path));
+        self.call(operation, move |directory| directory.adopt(object, &path, lock)).await
+    }
+
+    async fn extend(&self, object: FileId, length: u64) -> Result<(), DiskError> {
+        let operation = format!("extend {object} to {length} bytes");
+        self.change(object, operation, move |directory| directory.extend(object, length)).await
     }
 
     async fn space(&self) -> Result<Space, DiskError> {

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 use units::{FileId, Timestamp};
-use world::{Damage, Disk, DiskError, Memory, ObjectMetadata, Payload, Space};
+use world::{Damage, Disk, DiskError, Memory, ObjectMetadata, OrdinaryFile, Payload, Space};
 
 /// Handle of one disk, held by its node.
 #[derive(Clone)]
@@ -200,6 +200,32 @@ impl Disk for RealDisk {
             State::Memory(memory) => {
                 memory.disk.borrow_mut().remove(object);
                 Ok(())
+            }
+        }
+    }
+
+    async fn extend(&self, object: FileId, length: u64) -> Result<(), DiskError> {
+        match &self.0 {
+            State::Open(disk) => disk.extend(object, length).await,
+            State::Lost(_) | State::Memory(_) => Ok(()),
+        }
+    }
+
+    async fn adopt(
+        &self,
+        object: FileId,
+        path: &str,
+        lock: bool,
+    ) -> Result<OrdinaryFile, DiskError> {
+        let refused = |disk: &str, cause: String| {
+            let (disk, operation) = (disk.to_owned(), format!("adopt {path:?} as {object}"));
+            Err(DiskError::Failed { disk, operation, cause })
+        };
+        match &self.0 {
+            State::Open(disk) => disk.adopt(object, path, lock).await,
+            State::Lost(disk) => refused(&disk.name, disk.cause.clone()),
+            State::Memory(memory) => {
+                refused(&memory.name, "a disk in memory has no ordinary files".to_owned())
             }
         }
     }

@@ -6,9 +6,10 @@ use super::times::{Times, modified};
 use crate::worker::WorkerState;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatVfs};
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::FileId;
 use world::{ObjectMetadata, Space};
 
@@ -19,6 +20,8 @@ pub(super) struct Root {
     /// Device and inode of `handle`.
     identity: (u64, u64),
     pub(super) times: Arc<Times>,
+    /// Ordinary files that are objects.
+    adopted: Mutex<BTreeMap<FileId, OwnedFd>>,
 }
 
 impl WorkerState for Arc<Root> {}
@@ -37,7 +40,7 @@ impl Root {
         })?;
         let stat = rustix::fs::fstat(&handle).map_err(|error| error.to_string())?;
         let identity = (stat.st_dev, stat.st_ino);
-        Ok(Self { path, handle, identity, times: Arc::default() })
+        Ok(Self { path, handle, identity, times: Arc::default(), adopted: Mutex::default() })
     }
 
     /// Fails if the directory at the path is not the one that was opened. Without this check,
@@ -52,8 +55,29 @@ impl Root {
         }
     }
 
+    /// Notes that an ordinary file is an object.
+    pub(super) fn adopt(&self, object: FileId, file: OwnedFd) {
+        self.adopted().insert(object, file);
+    }
+
+    /// Notes that an ordinary file is an object no longer.
+    pub(super) fn release(&self, object: FileId) {
+        self.adopted().remove(&object);
+        self.times.forget(object);
+    }
+
+    /// Locks the map, which is held for a step that does not panic.
+    fn adopted(&self) -> MutexGuard<'_, BTreeMap<FileId, OwnedFd>> {
+        self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the metadata of an object without queued changes.
     pub(super) fn metadata(&self, object: FileId) -> Result<Option<ObjectMetadata>, Failure> {
+        if let Some(file) = self.adopted().get(&object) {
+            let stat = rustix::fs::fstat(file)?;
+            let modified = modified(&stat);
+            return Ok(Some(ObjectMetadata { length: stat.st_size as u64, modified }));
+        }
         match rustix::fs::statat(&self.handle, name(object), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
                 let modified = self.times.get(object).unwrap_or_else(|| modified(&stat));
@@ -76,6 +100,9 @@ impl Root {
 
     /// True if an object without queued changes exists, or its checksums do.
     pub(super) fn has(&self, object: FileId) -> Result<bool, Failure> {
+        if self.adopted().contains_key(&object) {
+            return Ok(true);
+        }
         for file in [name(object), checksums::name(object)] {
             match rustix::fs::statat(&self.handle, file, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(_) => return Ok(true),

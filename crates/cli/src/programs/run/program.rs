@@ -26,6 +26,10 @@ pub(super) fn command(arguments: &Run, preload: Option<&PathBuf>, instance: &Ins
     command.args(&arguments.program[1..]);
     command.env("UNISONO_INSTANCE", instance.directory()).env("UNISONO_REPORT", REPORT);
     let mut names = vec!["UNISONO_INSTANCE".to_owned(), "UNISONO_REPORT".to_owned()];
+    if let Some(patterns) = &arguments.in_place {
+        command.env("UNISONO_IN_PLACE", patterns);
+        names.push("UNISONO_IN_PLACE".to_owned());
+    }
     if let Some(preload) = preload {
         launch::preload(&mut command, std::slice::from_ref(preload));
         names.push("LD_PRELOAD".to_owned());

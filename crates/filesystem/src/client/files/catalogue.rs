@@ -79,6 +79,34 @@ impl<W: World> Client<W> {
         self.open_named(name, Some(buffering)).await
     }
 
+    /// Opens an ordinary file, which the servers find at the absolute path `path`, too, and work on
+    /// there. `inode` is its number in its file system. Blocks have `block_bytes` bytes unless a
+    /// client has it open already.
+    ///
+    /// # Errors
+    /// [`Fault::DiskFailed`] when a server does not find that file, or another instance works on it.
+    pub async fn open_in_place(
+        &self,
+        path: &str,
+        inode: u64,
+        block_bytes: u64,
+    ) -> Result<FileRecord, Fault> {
+        let mut replaced = 0;
+        loop {
+            let path = path.to_owned();
+            let number = FileRequest::NumberInPlace { path, inode, block_bytes };
+            let record = match self.call(CATALOGUE, number).await? {
+                Reply::Entry(entry) => entry.into_file()?,
+                other => return Err(unexpected(&other)),
+            };
+            match self.open_known(record, FileSize::default()).await {
+                // The last client that had it open has closed it meanwhile.
+                Err(Fault::NoSuchFile { .. }) if replaced < REPLACED_MAX => replaced += 1,
+                opened => return opened,
+            }
+        }
+    }
+
     async fn open_named(
         &self,
         name: &str,
@@ -113,7 +141,11 @@ impl<W: World> Client<W> {
     /// size to the catalogue if it has grown. Written data stays where it is; [`Client::flush`]
     /// waits until it is on the disks.
     pub async fn close(&self, file: &FileRecord) -> Result<(), Fault> {
-        let settled = self.settle_writes(file.file, true).await;
+        let mut settled = self.settle_writes(file.file, true).await;
+        if file.stripe.inode().is_some() {
+            // Other programs find it at its path.
+            settled = settled.and(self.flush(file, false).await);
+        }
         self.forget_kept(file.file);
         // A server that has ended may have restarted, and other clients may have changed the file
         // without the knowledge of this client. Then the data shows the size of the file.

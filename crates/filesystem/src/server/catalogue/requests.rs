@@ -11,7 +11,9 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::PeerId;
-use wire::{CatalogueChange, CatalogueRequest, Fault, NewKind, NodeRequest, Reply, RequestId};
+use wire::{
+    CatalogueChange, CatalogueRequest, Fault, FileRecord, NewKind, NodeRequest, Reply, RequestId,
+};
 use world::World;
 
 /// Outcome of a catalogue change, for the request that still waits for it.
@@ -19,6 +21,17 @@ use world::World;
 struct Answered {
     outcome: RefCell<Option<Result<Reply, Fault>>>,
     is_there: Signal,
+}
+
+/// Refuses an entry of the catalogue for an ordinary file, which has a path of its own.
+fn check_not_in_place(record: &FileRecord) -> Result<(), Fault> {
+    match record.stripe.inode() {
+        None => Ok(()),
+        Some(_) => {
+            let cause = "a file in place has no entry in the catalogue".to_owned();
+            Err(Fault::BadRequest { cause })
+        }
+    }
 }
 
 impl<W: World> Server<W> {
@@ -83,6 +96,7 @@ impl<W: World> Server<W> {
             && let NewKind::File(record) = &new.kind
         {
             self.check_record(record)?;
+            check_not_in_place(record)?;
             self.check_policy(&record.buffering)?;
         }
         let serve = async move |catalogue: &Catalogue<W>| catalogue.serve_node(request).await;
@@ -121,6 +135,7 @@ impl<W: World> Server<W> {
         match change {
             CatalogueRequest::Create { record, .. } => {
                 self.check_record(record)?;
+                check_not_in_place(record)?;
                 self.check_policy(&record.buffering)
             }
             CatalogueRequest::SetDefaults { defaults, .. } => {

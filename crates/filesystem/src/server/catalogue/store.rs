@@ -182,6 +182,15 @@ impl<W: World> Catalogue<W> {
         (FileId(number), Some(self.root_record(root)))
     }
 
+    /// Gives a number to a file that is not in the catalogue.
+    pub(crate) async fn give_number(&self) -> Result<FileId, Fault> {
+        let (number, reservation) = self.number();
+        match reservation {
+            Some(reservation) => self.change(vec![reservation]).await.map(|()| number),
+            None => Ok(number),
+        }
+    }
+
     pub(super) fn root_record(&self, root: Root) -> RecordChange {
         let (reserved, Root { defaults, modified, attributes }) = (self.reserved.get(), root);
         let (defaults, protection) = StoredDefaults::of(defaults);

@@ -1,6 +1,7 @@
 //! Open files of a server, their sizes, and failures of write-behind.
 
 pub(crate) mod file_disks;
+mod in_place;
 pub(crate) mod kept_sizes;
 pub(crate) mod open_file;
 pub(crate) mod open_files;
@@ -11,3 +12,5 @@ mod requests;
 mod resize;
 mod scrub;
 pub(crate) mod write_failures;
+
+pub(crate) use in_place::InPlaceFiles;

@@ -68,6 +68,9 @@ impl<W: World> Server<W> {
             FileRequest::Scrub(request) => self.scrub(*request).await,
             FileRequest::Protect(record) => self.protect(*record).await,
             FileRequest::DropCopy { file } => self.drop_copy(file).await,
+            FileRequest::NumberInPlace { path, inode, block_bytes } => {
+                self.number_in_place(&path, inode, block_bytes).await
+            }
             FileRequest::WriteGathered(_) => {
                 let cause = "gathered writes came on the way of other requests".to_owned();
                 Err(Fault::BadRequest { cause })
@@ -107,6 +110,7 @@ impl<W: World> Server<W> {
             | FileRequest::Scrub(_)
             | FileRequest::Protect(_)
             | FileRequest::DropCopy { .. }
+            | FileRequest::NumberInPlace { .. }
             | FileRequest::WriteGathered(_) => {}
         }
     }
@@ -117,13 +121,19 @@ impl<W: World> Server<W> {
         record: FileRecord,
     ) -> Result<Answer<W::Payload>, Fault> {
         self.check_record(&record)?;
+        self.adopt(&record).await?;
         let record = self.with_kept_size(record).await?;
         let (file, buffering, size) = (record.file, record.buffering, record.size());
         {
             let session = self.clients().session(from);
             let gone = || Fault::BadRequest { cause: "the client has no session".to_owned() };
+            let is_in_place = record.stripe.inode().is_some();
             if self.files().open(session.ok_or_else(gone)?.files(), record)? {
                 self.write_failures().opened(file, from);
+            }
+            if is_in_place {
+                // Its data goes from this server with the last close.
+                let _ = self.files().lost_name(file);
             }
         }
         self.cache().declare(file, buffering);
@@ -185,9 +195,10 @@ impl<W: World> Server<W> {
         self.leases().forget(file);
         self.summaries().forget(file);
         self.readers().forget(file);
-        let name = known.map_or_else(|| file.to_string(), |known| known.name().clone());
+        let name = known.as_ref().map_or_else(|| file.to_string(), |known| known.name().clone());
         self.active_transfers().abort_on(file, &Fault::NoSuchFile { name });
         self.active_transfers().until_aborted_ended(file).await;
+        self.settle_in_place(file, known.as_ref()).await;
         self.cache().discard(file).await;
         self.mirrors().forget(file);
         let removed = self.disks().remove(file, protection).await;

@@ -109,6 +109,10 @@ impl<W: World> Server<W> {
     }
 
     async fn keep(&self, file: &OpenFile, size: FileSize) -> Result<(), Fault> {
+        if file.stripe.inode().is_some() {
+            // The file itself shows it.
+            return self.extend_in_place(file).await;
+        }
         let mut kept = self.kept_sizes().keep(file.file, size).await;
         if kept.is_ok() {
             kept = self.disks().keep_size_of_copy(file, size).await;
