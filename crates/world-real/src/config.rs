@@ -1,5 +1,6 @@
 //! Configuration of a node, and the errors of opening one.
 
+use crate::wire_protection::WireProtection;
 use std::path::PathBuf;
 use std::time::Duration;
 use thiserror::Error;
@@ -18,6 +19,10 @@ pub struct NodeConfig {
     pub records: Vec<(RecordTable, PathBuf)>,
     /// Key that nodes share. Required for TCP, unused over Unix sockets.
     pub key: Option<[u8; 32]>,
+    /// Least protection of the TCP connections of this node; each has the stronger one of its two
+    /// ends. `None`: [`WireProtection::default_at`] the address to listen on, and the peer's choice
+    /// for a node that only connects.
+    pub wire: Option<WireProtection>,
     /// Size of the memory that this process shares with others on its machine for zero-copy
     /// lending, in bytes. The first node of a process decides. A node with 0 lends nothing and maps
     /// what others lend.
@@ -102,6 +107,7 @@ impl std::fmt::Debug for NodeConfig {
             .field("disks", &self.disks)
             .field("records", &self.records)
             .field("key", &self.key.map(|_| "secret"))
+            .field("wire", &self.wire)
             .field("lent_bytes_max", &self.lent_bytes_max)
             .field("hang_limit", &self.hang_limit)
             .field("limits", &self.limits)
@@ -128,6 +134,17 @@ pub enum OpenError {
     KeyRequired {
         /// Address to listen on.
         address: Address,
+    },
+    /// The processor lacks what the protection of TCP needs.
+    #[error(
+        "cannot protect connections to {address} ({protection}): this processor has no \
+             instructions for AES-GCM"
+    )]
+    NotProtected {
+        /// Address to listen on.
+        address: Address,
+        /// Protection that was asked for, or is the default.
+        protection: WireProtection,
     },
     /// The address is in use, or the system refused it.
     #[error("cannot listen on {address}: {cause}")]

@@ -23,6 +23,7 @@ mod processor;
 mod records;
 mod tasks;
 mod timers;
+mod wire_protection;
 mod worker;
 
 pub use config::{DiskConfig, DiskOptions, NodeConfig, OpenError, ReceiveLimits};
@@ -36,6 +37,7 @@ pub use memory_disk::{ReserveError, holds_objects, memory_in_use, reserve_memory
 pub use network::BlockingConnection;
 pub use records::RECORDS_FILE;
 pub use tasks::{EventLoop, Task, detach, run};
+pub use wire_protection::WireProtection;
 
 use computations::Computations;
 use disk::objects_open_max;
@@ -112,6 +114,12 @@ impl RealWorld {
             computations: Computations::default(),
         };
         Ok(Self { shared: Rc::new(shared) })
+    }
+
+    /// Protection of the connection with `peer`; `None` if there is none, or if it needs none
+    /// because it stays in this machine.
+    pub fn wire_protection(&self, peer: PeerId) -> Option<WireProtection> {
+        self.shared.node.peers.protection(peer)
     }
 
     /// Connects to another node for one thread that waits for each answer. Its waits ask after each

@@ -27,6 +27,16 @@ fn over_tcp() {
 }
 
 #[test]
+fn over_authenticated_tcp() {
+    run_all(&mut Nodes(Kind::TcpIntegrity, plain));
+}
+
+#[test]
+fn over_encrypted_tcp() {
+    run_all(&mut Nodes(Kind::TcpPrivate, plain));
+}
+
+#[test]
 fn past_the_page_cache() {
     run_all(&mut Nodes(Kind::OneSided, |disk| disk.options.direct = true));
 }

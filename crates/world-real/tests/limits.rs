@@ -32,7 +32,7 @@ fn stranger(node: &RealWorld) -> UnixStream {
     let path = node.address().0.replace("unix:", "");
     let mut stream = UnixStream::connect(path).expect("the node listens");
     let mut hello = b"UNISONO\0".to_vec();
-    hello.extend([4, 0, 0, 0, 0, 0, 0, 0]);
+    hello.extend([5, 0, 0, 0, 0, 0, 0, 0]);
     hello.extend([0; 24]);
     stream.write_all(&hello).expect("the node reads the hello");
     stream

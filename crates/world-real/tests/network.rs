@@ -279,7 +279,7 @@ fn a_node_of_another_version_is_refused_with_its_version() {
     run(async {
         let node = open(Kind::OneSided, NodeConfig::default());
         let refused = node.connect(&address).await;
-        let expected = NetworkError::WrongVersion { address: address.clone(), own: 4, peer: 2 };
+        let expected = NetworkError::WrongVersion { address: address.clone(), own: 5, peer: 2 };
         assert_eq!(refused, Err(expected));
     });
     older.join().expect("the older node ends");
@@ -421,7 +421,7 @@ fn malformed_frames_end_only_their_connection() {
     run(async {
         let (a, of_a, b, _) = met(&place, Kind::OneSided).await;
         let mut hello = b"UNISONO\0".to_vec();
-        hello.extend([4, 0, 0, 0, 0, 0, 0, 0]);
+        hello.extend([5, 0, 0, 0, 0, 0, 0, 0]);
         hello.extend([0; 24]);
         let frame = |kind: u8, header: u32, body: u64| {
             let mut frame = hello.clone();

@@ -6,9 +6,13 @@
 //! Invariants:
 //! - One message is under way at a time.
 //! - After an error the stream is at an unknown place: the connection is of no use any more.
+//! - Over a protected TCP connection nothing is given out of a record that is not checked.
 //! - A wait pauses after a stated time, also when signals interrupt it more often.
 
 use super::frame::{Exposure, FRAME_BYTES, Frame, Kind};
+use super::outbox::COPIED_BYTES_MAX;
+use super::receive_buffer::ReceiveBuffer;
+use super::record::{Sealer, Session};
 use super::socket::Socket;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -33,6 +37,8 @@ const OTHER_FRAMES_MAX: u32 = 1024;
 /// A connection whose calls block the calling thread.
 pub struct BlockingConnection {
     socket: OwnedFd,
+    /// Records of a protected TCP connection.
+    records: Option<Box<Records>>,
     /// Bytes that were read and not used yet: those from `start` to `end`.
     buffer: Box<[u8; READ_BYTES]>,
     start: usize,
@@ -42,6 +48,14 @@ pub struct BlockingConnection {
     pause: Duration,
     /// Process that made it. A forked child has a copy of the descriptor only.
     process: u32,
+}
+
+/// Both directions of a protected connection, with their buffers.
+struct Records {
+    sealer: Sealer,
+    /// Records to send.
+    sealed: Vec<u8>,
+    received: ReceiveBuffer,
 }
 
 impl Drop for BlockingConnection {
@@ -91,8 +105,12 @@ impl BlockingConnection {
     pub const BODY_BYTES_MAX: usize = 64 << 10;
 
     /// Takes over a socket after its handshake. Each wait pauses after a time of `pause`, to ask
-    /// whether it goes on.
-    pub(super) fn new(socket: Socket, pause: Duration) -> io::Result<Self> {
+    /// whether it goes on. `session` protects a TCP connection.
+    pub(super) fn new(
+        socket: Socket,
+        session: Option<Session>,
+        pause: Duration,
+    ) -> io::Result<Self> {
         let socket = socket.into_inner();
         rustix::io::ioctl_fionbio(&socket, false)?;
         for direction in [Timeout::Recv, Timeout::Send] {
@@ -100,7 +118,9 @@ impl BlockingConnection {
         }
         let buffer = Box::new([0; READ_BYTES]);
         let process = std::process::id();
-        Ok(Self { socket, buffer, start: 0, end: 0, is_begun: false, pause, process })
+        let records = session.map(|session| Box::new(Records::new(session)));
+        let (start, end, is_begun) = (0, 0, false);
+        Ok(Self { socket, records, buffer, start, end, is_begun, pause, process })
     }
 
     /// Region to which the peer places the data of its answers.
@@ -184,33 +204,25 @@ impl BlockingConnection {
         Wait { goes_on, pause: self.pause, interrupted: None }
     }
 
-    fn write_all(&self, parts: &mut [&[u8]], wait: &mut Wait<'_>) -> io::Result<()> {
-        let mut first = 0;
-        loop {
-            while parts.get(first).is_some_and(|part| part.is_empty()) {
-                first += 1;
-            }
-            let left = &mut parts[first..];
-            if left.is_empty() {
-                return Ok(());
-            }
-            let slices: Vec<IoSlice<'_>> = left.iter().map(|part| IoSlice::new(part)).collect();
-            let mut nothing = SendAncillaryBuffer::default();
-            // A closed peer is reported as an error, not by SIGPIPE, which would end the process.
-            let sent =
-                rustix::net::sendmsg(&self.socket, &slices, &mut nothing, SendFlags::NOSIGNAL);
-            let mut count = wait.repeats(sent)?.unwrap_or(0);
-            for part in left {
-                let taken = count.min(part.len());
-                *part = &part[taken..];
-                count -= taken;
-            }
+    /// Writes all of `parts`, in records if the connection has some.
+    fn write_all(&mut self, parts: &mut [&[u8]], wait: &mut Wait<'_>) -> io::Result<()> {
+        let Some(records) = &mut self.records else {
+            return write_parts(&self.socket, parts, wait);
+        };
+        // A forked child would use numbers of records that its parent uses too.
+        if self.process != std::process::id() {
+            return Err(io::Error::other("the connection belongs to another process"));
         }
+        records.seal(parts);
+        write_parts(&self.socket, &mut [&records.sealed], wait)
     }
 
     /// Fills `bytes`: first with what was read before, then from the stream, with what follows
     /// going to the buffer.
     fn read_exact(&mut self, bytes: &mut [u8], wait: &mut Wait<'_>) -> io::Result<()> {
+        if let Some(records) = &mut self.records {
+            return records.read_exact(&self.socket, bytes, wait);
+        }
         let ahead = bytes.len().min(self.end - self.start);
         bytes[..ahead].copy_from_slice(&self.buffer[self.start..self.start + ahead]);
         self.start += ahead;
@@ -233,6 +245,78 @@ impl BlockingConnection {
     }
 }
 
+fn write_parts(socket: &OwnedFd, parts: &mut [&[u8]], wait: &mut Wait<'_>) -> io::Result<()> {
+    let mut first = 0;
+    loop {
+        while parts.get(first).is_some_and(|part| part.is_empty()) {
+            first += 1;
+        }
+        let left = &mut parts[first..];
+        if left.is_empty() {
+            return Ok(());
+        }
+        let slices: Vec<IoSlice<'_>> = left.iter().map(|part| IoSlice::new(part)).collect();
+        let mut nothing = SendAncillaryBuffer::default();
+        // A closed peer is reported as an error, not by SIGPIPE, which would end the process.
+        let sent = rustix::net::sendmsg(socket, &slices, &mut nothing, SendFlags::NOSIGNAL);
+        let mut count = wait.repeats(sent)?.unwrap_or(0);
+        for part in left {
+            let taken = count.min(part.len());
+            *part = &part[taken..];
+            count -= taken;
+        }
+    }
+}
+
+impl Records {
+    fn new(session: Session) -> Self {
+        let received = ReceiveBuffer::new(Some(session.opener));
+        Self { sealer: session.sealer, sealed: Vec::new(), received }
+    }
+
+    /// Makes records of `parts`. A large body, the last of them, has records of its own.
+    fn seal(&mut self, parts: &[&[u8]]) {
+        self.sealed.clear();
+        let (joined, body) = match parts {
+            [before @ .., body] if body.len() as u64 > COPIED_BYTES_MAX => (before, *body),
+            all => (all, &[][..]),
+        };
+        self.sealer.append(&joined.concat(), &mut self.sealed);
+        self.sealer.append(body, &mut self.sealed);
+    }
+
+    /// Fills `bytes` from the records that come.
+    fn read_exact(
+        &mut self,
+        socket: &OwnedFd,
+        bytes: &mut [u8],
+        wait: &mut Wait<'_>,
+    ) -> io::Result<()> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            while self.received.data().is_empty() && !self.received.open_next()? {
+                self.read_more(socket, wait)?;
+            }
+            filled += self.received.take(&mut bytes[filled..]);
+        }
+        Ok(())
+    }
+
+    fn read_more(&mut self, socket: &OwnedFd, wait: &mut Wait<'_>) -> io::Result<()> {
+        let read = rustix::io::read(socket, self.received.room());
+        match wait.repeats(read)? {
+            Some(0) => match self.received.cut() {
+                Some(cut) => Err(cut.into()),
+                None => Err(io::ErrorKind::UnexpectedEof.into()),
+            },
+            count => {
+                self.received.sealed_end += count.unwrap_or(0);
+                Ok(())
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     //! Proves: a message and its answer pass, with frames of the transport between; waits pause
@@ -248,7 +332,7 @@ mod tests {
         let (own, peer) = UnixStream::pair().expect("a pair of sockets");
         own.set_nonblocking(true).expect("a socket can be nonblocking");
         let socket = Socket::new(own).expect("a socket");
-        (BlockingConnection::new(socket, PAUSE).expect("a connection"), peer)
+        (BlockingConnection::new(socket, None, PAUSE).expect("a connection"), peer)
     }
 
     fn answer(header: &[u8], body: Option<&[u8]>) -> Vec<u8> {

@@ -15,6 +15,7 @@ use super::socket::Socket;
 use crate::arena;
 use crate::memory::{RealMemory, RealPayload};
 use crate::tasks::Task;
+use crate::wire_protection::WireProtection;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -42,6 +43,8 @@ pub(crate) struct Connection {
     pub(crate) socket: Socket,
     /// True for a Unix socket, whose peer may be able to access this node's memory directly.
     pub(crate) local: bool,
+    /// Protection of a TCP connection; [`WireProtection::Plain`] for a Unix socket.
+    pub(crate) protection: WireProtection,
     /// Send queue.
     pub(crate) outbox: Outbox,
     /// Number of this connection's messages in the inbox.
@@ -132,12 +135,14 @@ impl Connection {
         peer: PeerId,
         socket: Socket,
         local: bool,
+        protection: WireProtection,
         process: Option<PeerProcess>,
     ) -> Rc<Self> {
         Rc::new(Self {
             peer,
             socket,
             local,
+            protection,
             outbox: Outbox::default(),
             backlog: Backlog::default(),
             transfers: Semaphore::new(FRAMED_PARTS_MAX),
@@ -364,7 +369,7 @@ impl Connection {
 
     /// Number of bytes that have moved over the connection in either direction.
     pub(crate) fn moved_bytes(&self) -> u64 {
-        self.received_bytes.get() + self.outbox.written_bytes()
+        self.received_bytes.get() + self.outbox.moved_bytes()
     }
 
     /// True if this node waits for the peer: for an answer other than a sign of life, for the end

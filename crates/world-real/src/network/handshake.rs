@@ -4,11 +4,13 @@
 //! TCP the responder begins with a random challenge, and then both sides prove that they know the
 //! shared key (Noise, pattern `NNpsk0`, fresh ephemeral keys, the challenge in the prologue). Then
 //! each sends a hello: its protocol version, and a secret in its memory by which the other verifies
-//! that it can access that memory directly. After the hellos **frames travel in clear**, so TCP is
-//! for networks whose links are trusted.
+//! that it can access that memory directly. Over TCP the hellos agree on the [`WireProtection`]
+//! of what follows, and the handshake makes the keys of its [`record`](super::record)s.
 //!
 //! Invariants:
 //!
+//! - A connection has at least the protection that each side asks for. The hellos are encrypted and
+//!   authenticated, so nobody on the way can weaken it.
 //! - The first message of an initiator is valid for one challenge, so for one connection. A replay
 //!   on another connection ends that connection at once.
 //! - Before its handshake ends, a peer costs one socket, a few hundred bytes and at most
@@ -17,7 +19,9 @@
 
 use super::frame::u64_at;
 use super::process::{NONCE_BYTES, PeerProcess};
+use super::record::Session;
 use super::socket::Socket;
+use crate::wire_protection::WireProtection;
 use std::cell::Cell;
 use std::time::Duration;
 use thiserror::Error;
@@ -34,7 +38,7 @@ pub(crate) const HANDSHAKE_SILENCE_TIMEOUT: Duration = Duration::from_millis(500
 const GREETING_BYTES_MAX: usize = 256;
 
 /// Version of the connection protocol; peers with another version are refused.
-pub(crate) const PROTOCOL_VERSION: u16 = 4;
+pub(crate) const PROTOCOL_VERSION: u16 = 5;
 
 const NOISE_PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 const NOISE_PROLOGUE: &[u8] = b"unisono connection 2";
@@ -88,6 +92,8 @@ pub(crate) struct Handshaker<'a> {
     pub(crate) is_reachable: bool,
     /// Version of this node: [`PROTOCOL_VERSION`].
     pub(crate) version: u16,
+    /// Least protection of a TCP connection; `None` if the peer decides.
+    pub(crate) protection: Option<WireProtection>,
 }
 
 /// Credentials of the peer of a Unix socket.
@@ -111,7 +117,7 @@ impl Handshaker<'_> {
             let cause = format!("the peer belongs to user {}, this node to {own}", peer.user);
             return Err(cause.into());
         }
-        socket.write_all(&self.hello()).await.map_err(lost)?;
+        socket.write_all(&self.hello(None)).await.map_err(lost)?;
         let mut answer = [0; HELLO_BYTES];
         socket.read_exact(&mut answer).await.map_err(lost)?;
         let hello = self.check_hello(&answer)?;
@@ -120,13 +126,14 @@ impl Handshaker<'_> {
     }
 
     /// Performs the handshake over TCP with a peer that knows `key`. Sets `first_message_seen`
-    /// after a message that only a peer with the key can compose, for this connection.
+    /// after a message that only a peer with the key can compose, for this connection. Returns the
+    /// agreed protection, with its session if there is any.
     pub(crate) async fn run_remote(
         &self,
         socket: &Socket,
         key: &[u8; 32],
         first_message_seen: &Cell<bool>,
-    ) -> Result<(), HandshakeError> {
+    ) -> Result<(WireProtection, Option<Session>), HandshakeError> {
         let challenge = self.challenge(socket).await?;
         let mut noise = self.noise(key, &challenge).map_err(|error| error.to_string())?;
         let mut buffer = [0; GREETING_BYTES_MAX];
@@ -141,21 +148,61 @@ impl Handshaker<'_> {
                 first_message_seen.set(true);
             }
         }
+        let keys = noise.dangerously_get_raw_split();
         let mut channel = noise.into_transport_mode().map_err(refused)?;
         // A responder sends its own hello also when it refuses that of the initiator, which learns
         // from it of another version.
-        let mut checked = Ok(());
+        let mut protection = self.protection;
+        let mut checked = Ok(None);
         for turn in [Role::Initiator, Role::Responder] {
             if turn == self.role {
-                let length = channel.write_message(&self.hello(), &mut buffer).map_err(refused)?;
+                // The hello of the responder tells what both have agreed on.
+                if self.role == Role::Responder {
+                    protection = protection.or(Some(WireProtection::Private));
+                }
+                let hello = self.hello(protection);
+                let length = channel.write_message(&hello, &mut buffer).map_err(refused)?;
                 send(socket, &buffer[..length]).await?;
             } else {
                 let greeting = receive(socket).await?;
                 let length = channel.read_message(&greeting, &mut buffer).map_err(refused)?;
-                checked = self.check_hello(&buffer[..length]).map(|_| ());
+                checked = self.check_hello(&buffer[..length]).map(|hello| {
+                    protection = protection.max(hello.protection);
+                    hello.protection
+                });
             }
         }
-        checked
+        let told = checked?;
+        self.agreed(protection, told, keys)
+    }
+
+    /// Returns the protection that both sides agreed on, and its session. The peer told `told`.
+    fn agreed(
+        &self,
+        protection: Option<WireProtection>,
+        told: Option<WireProtection>,
+        keys: ([u8; 32], [u8; 32]),
+    ) -> Result<(WireProtection, Option<Session>), HandshakeError> {
+        let protection =
+            protection.ok_or("the peer does not say how the connection is protected")?;
+        if self.role == Role::Initiator && told != Some(protection) {
+            return Err(format!("the peer does not protect the connection ({protection})").into());
+        }
+        if !protection.is_supported() {
+            let cause = format!(
+                "the connection is to be {protection}, and this processor has no instructions for \
+                 AES-GCM"
+            );
+            return Err(cause.into());
+        }
+        let (to_responder, to_initiator) = keys;
+        let (sending, receiving) = match self.role {
+            Role::Initiator => (to_responder, to_initiator),
+            Role::Responder => (to_initiator, to_responder),
+        };
+        let session = (protection != WireProtection::Plain)
+            .then(|| Session::new(protection, &sending, &receiving));
+        Ok((protection, session))
     }
 
     /// Sends or receives the random bytes that distinguish this connection from all others.
@@ -185,13 +232,15 @@ impl Handshaker<'_> {
         }
     }
 
-    fn hello(&self) -> [u8; HELLO_BYTES] {
+    /// Composes a hello with a protection of TCP connections, if there is one to tell.
+    fn hello(&self, protection: Option<WireProtection>) -> [u8; HELLO_BYTES] {
         // Nothing is found at address 0.
         let address = if self.is_reachable { self.nonce.as_ptr() as u64 } else { 0 };
         let mut bytes = [0; HELLO_BYTES];
         bytes[..8].copy_from_slice(HELLO_MAGIC);
         bytes[8..10].copy_from_slice(&self.version.to_le_bytes());
         bytes[10] = self.role as u8;
+        bytes[11] = protection.map_or(0, |protection| protection as u8);
         bytes[16..24].copy_from_slice(&address.to_le_bytes());
         bytes[24..].copy_from_slice(self.nonce);
         bytes
@@ -208,9 +257,13 @@ impl Handshaker<'_> {
         if bytes[10] == self.role as u8 {
             return Err("the peer claims the same side of the connection as this node".into());
         }
+        let protection = WireProtection::ALL.into_iter().find(|it| *it as u8 == bytes[11]);
+        if protection.is_none() && bytes[11] != 0 {
+            return Err(format!("the peer wants the unknown protection {}", bytes[11]).into());
+        }
         let mut nonce = [0; NONCE_BYTES];
         nonce.copy_from_slice(&bytes[24..]);
-        Ok(Hello { address: u64_at(bytes, 16), nonce })
+        Ok(Hello { address: u64_at(bytes, 16), nonce, protection })
     }
 }
 
@@ -219,6 +272,8 @@ struct Hello {
     /// Address of the secret in the peer's memory.
     address: u64,
     nonce: [u8; NONCE_BYTES],
+    /// Protection of TCP connections; `None` if this side decides.
+    protection: Option<WireProtection>,
 }
 
 async fn send(socket: &Socket, greeting: &[u8]) -> Result<(), String> {
@@ -253,22 +308,27 @@ fn lost(error: std::io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Proves: the hello of each side keeps its bytes, and each side of a connection learns the
-    //! version of the other when it differs.
+    //! Proves: the hello of each side keeps its bytes, each side of a connection learns the version
+    //! of the other when it differs, and both sides agree on the stronger protection.
     use super::*;
     use std::os::unix::net::UnixStream;
 
     fn handshaker(role: Role, version: u16) -> Handshaker<'static> {
-        Handshaker { role, nonce: &[7; NONCE_BYTES], one_sided: false, is_reachable: true, version }
+        let (nonce, protection) = (&[7; NONCE_BYTES], None);
+        Handshaker { role, nonce, one_sided: false, is_reachable: true, version, protection }
     }
 
     #[test]
     fn each_side_keeps_its_number() {
         for (role, number) in [(Role::Initiator, 0), (Role::Responder, 1)] {
-            let hello = handshaker(role, PROTOCOL_VERSION).hello();
+            let hello = handshaker(role, PROTOCOL_VERSION).hello(None);
             assert_eq!(hello[..8], *b"UNISONO\0");
-            assert_eq!(hello[8..16], [4, 0, number, 0, 0, 0, 0, 0], "{role:?}");
+            assert_eq!(hello[8..16], [5, 0, number, 0, 0, 0, 0, 0], "{role:?}");
             assert_eq!(hello[24..], [7; NONCE_BYTES]);
+        }
+        for (protection, number) in WireProtection::ALL.into_iter().zip(1..) {
+            let hello = handshaker(Role::Initiator, PROTOCOL_VERSION).hello(Some(protection));
+            assert_eq!(hello[8..16], [5, 0, 0, number, 0, 0, 0, 0], "{protection}");
         }
     }
 
@@ -284,15 +344,45 @@ mod tests {
     async fn other_versions_are_refused_by_their_number() {
         let wrong = |version| Err(HandshakeError::WrongVersion(version));
         let (old, new) =
-            (handshaker(Role::Initiator, 3), handshaker(Role::Responder, PROTOCOL_VERSION));
+            (handshaker(Role::Initiator, 4), handshaker(Role::Responder, PROTOCOL_VERSION));
         let user = rustix::process::geteuid().as_raw();
         let peer = || Credentials { pid: None, user };
         let [one, other] = sockets();
         let local = tokio::join!(old.run_local(&one, peer()), new.run_local(&other, peer()));
-        assert_eq!((local.0.map(|_| ()), local.1.map(|_| ())), (wrong(PROTOCOL_VERSION), wrong(3)));
+        assert_eq!((local.0.map(|_| ()), local.1.map(|_| ())), (wrong(PROTOCOL_VERSION), wrong(4)));
         let ([one, other], key, seen) = (sockets(), [1; 32], Cell::new(false));
         let remote =
             tokio::join!(old.run_remote(&one, &key, &seen), new.run_remote(&other, &key, &seen));
-        assert_eq!(remote, (wrong(PROTOCOL_VERSION), wrong(3)));
+        let remote = (remote.0.map(|_| ()), remote.1.map(|_| ()));
+        assert_eq!(remote, (wrong(PROTOCOL_VERSION), wrong(4)));
+    }
+
+    #[tokio::test]
+    async fn the_stronger_protection_is_agreed_on() {
+        use WireProtection::{Integrity, Plain, Private};
+        for (initiator, responder, agreed) in [
+            (None, Some(Plain), Plain),
+            (None, Some(Private), Private),
+            (Some(Plain), Some(Plain), Plain),
+            (Some(Integrity), Some(Plain), Integrity),
+            (Some(Plain), Some(Private), Private),
+            (Some(Private), Some(Integrity), Private),
+            (None, None, Private),
+        ] {
+            let ([one, other], key, seen) = (sockets(), [1; 32], Cell::new(false));
+            let of =
+                |role, protection| Handshaker { protection, ..handshaker(role, PROTOCOL_VERSION) };
+            let initiator = of(Role::Initiator, initiator);
+            let responder = of(Role::Responder, responder);
+            let (initiated, responded) = tokio::join!(
+                initiator.run_remote(&one, &key, &seen),
+                responder.run_remote(&other, &key, &seen)
+            );
+            for side in [initiated, responded] {
+                let (protection, session) = side.expect("they agree");
+                assert_eq!(protection, agreed);
+                assert_eq!(session.is_some(), agreed != Plain);
+            }
+        }
     }
 }

@@ -8,7 +8,8 @@
 //! - [`listener`] accepts connections; a [`handshake`] finds out who the peer is.
 //! - [`connection`] is the state of one connection. Its [`reader`] task turns [`frame`]s into
 //!   entries of the [`inbox`], limited by [`backlog`] and [`receive_pool`]; its writer task sends
-//!   the [`outbox`] to the [`socket`].
+//!   the [`outbox`] to the [`socket`]. On a protected TCP connection frames travel in [`record`]s,
+//!   which [`read_ahead`] opens and the outbox makes.
 //! - [`transfer`] is one-sided memory access, by a [`process`]'s own memory or by frames.
 //! - [`borrowed`] is data that a peer lends.
 //! - [`blocking`] is a connection that the event loop makes for one thread and then leaves to it.
@@ -25,8 +26,11 @@ mod node;
 mod outbox;
 mod peers;
 mod process;
+mod read_ahead;
 mod reader;
+mod receive_buffer;
 mod receive_pool;
+mod record;
 mod regions;
 mod socket;
 mod socket_path;

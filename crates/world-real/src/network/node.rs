@@ -13,12 +13,14 @@ use super::listener::{Listener, RawStream};
 use super::peers::Peers;
 use super::process::{NONCE_BYTES, PeerProcess, permit_access};
 use super::reader;
+use super::record::Session;
 use super::socket::Socket;
 use super::socket_path::SocketPath;
 use crate::arena;
 use crate::config::{Endpoint, NodeConfig, OpenError};
 use crate::memory::RealPayload;
 use crate::tasks;
+use crate::wire_protection::WireProtection;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -40,6 +42,8 @@ pub(crate) struct Node {
     pub(crate) peers: Rc<Peers>,
     address: Address,
     key: Option<[u8; 32]>,
+    /// Least protection of the TCP connections of this node; `None` if the peer decides.
+    protection: Option<WireProtection>,
     one_sided: bool,
     /// Secret by which a peer verifies that it reaches the memory of this process. Boxed, so that
     /// its address does not change.
@@ -61,10 +65,21 @@ impl Node {
             arena::open(config.lent_bytes_max);
         }
         let (listener, address) = listening.unzip();
+        let default = || match &listener {
+            Some(Listener::Tcp(_)) => address.as_ref().map(WireProtection::default_at),
+            _ => None,
+        };
+        let protection = config.wire.or_else(default);
+        if let (Some(address), Some(protection)) = (&address, protection)
+            && !protection.is_supported()
+        {
+            return Err(OpenError::NotProtected { address: address.clone(), protection });
+        }
         let node = Rc::new(Self {
             peers: Rc::new(Peers::new(config.lent_bytes_max == 0, config.limits)),
             address: address.unwrap_or_else(|| Address("nowhere:".into())),
             key: config.key,
+            protection,
             one_sided,
             nonce,
             next_peer: Cell::new(0),
@@ -106,7 +121,7 @@ impl Node {
                 ..self.handshaker(Role::Initiator)
             };
             let shaken = self.shake_hands(stream, handshaker, &Cell::default()).await?;
-            let made = BlockingConnection::new(shaken.socket, pause);
+            let made = BlockingConnection::new(shaken.socket, shaken.session, pause);
             made.map_err(|error| HandshakeError::Failed(error.to_string()))
         };
         self.connect_by(to, shake).await
@@ -157,20 +172,26 @@ impl Node {
         role: Role,
         first_message_seen: &Cell<bool>,
     ) -> Result<PeerId, HandshakeError> {
-        let Shaken { socket, local, process } =
+        let Shaken { socket, local, process, protection, session } =
             self.shake_hands(stream, self.handshaker(role), first_message_seen).await?;
         let number = self.next_peer.get();
         self.next_peer.set(number.checked_add(1).ok_or("all peer numbers are used")?);
         let peer = PeerId(number);
-        let connection = Connection::new(peer, socket, local, process);
+        let connection = Connection::new(peer, socket, local, protection, process);
         self.peers.add(&connection);
-        self.start(&connection);
+        self.start(&connection, session);
         Ok(peer)
     }
 
     fn handshaker(&self, role: Role) -> Handshaker<'_> {
-        let (nonce, one_sided, version) = (&*self.nonce, self.one_sided, PROTOCOL_VERSION);
-        Handshaker { role, nonce, one_sided, is_reachable: true, version }
+        Handshaker {
+            role,
+            nonce: &self.nonce,
+            one_sided: self.one_sided,
+            is_reachable: true,
+            version: PROTOCOL_VERSION,
+            protection: self.protection,
+        }
     }
 
     /// Performs the handshake on `stream`.
@@ -185,24 +206,36 @@ impl Node {
         let local = credentials.is_some();
         let greeting = async {
             match (credentials, &self.key) {
-                (Some(peer), _) => handshaker.run_local(&socket, peer).await,
-                (None, Some(key)) => {
-                    handshaker.run_remote(&socket, key, first_message_seen).await.map(|()| None)
+                (Some(peer), _) => {
+                    let process = handshaker.run_local(&socket, peer).await?;
+                    Ok((process, (WireProtection::Plain, None)))
                 }
-                (None, None) => Err("TCP needs a key, and this node has none".into()),
+                (None, Some(key)) => {
+                    let agreed = handshaker.run_remote(&socket, key, first_message_seen).await?;
+                    Ok((None, agreed))
+                }
+                (None, None) => {
+                    Err(HandshakeError::from("TCP needs a key, and this node has none"))
+                }
             }
         };
         let outcome = tokio::time::timeout(HANDSHAKE_TIMEOUT, greeting).await;
-        let process =
+        let (process, (protection, session)) =
             outcome.map_err(|_| "the peer did not complete the handshake in time".to_owned())??;
-        Ok(Shaken { socket, local, process })
+        Ok(Shaken { socket, local, process, protection, session })
     }
 
-    fn start(&self, connection: &Rc<Connection>) {
-        let reading = tasks::spawn(reader::read(Rc::clone(&self.peers), Rc::clone(connection)));
+    fn start(&self, connection: &Rc<Connection>, session: Option<Session>) {
+        let (sealer, opener) = session.map(|session| (session.sealer, session.opener)).unzip();
+        let (peers, reading) = (Rc::clone(&self.peers), Rc::clone(connection));
+        let reading = tasks::spawn(reader::read(peers, reading, opener));
         let (peers, writing) = (Rc::clone(&self.peers), Rc::clone(connection));
         let writing = tasks::spawn(async move {
-            let error = writing.outbox.write_all(&writing.socket).await;
+            let (outbox, socket) = (&writing.outbox, &writing.socket);
+            let error = match sealer {
+                Some(mut sealer) => outbox.write_all_sealed(socket, &mut sealer).await,
+                None => outbox.write_all(socket).await,
+            };
             peers.end(&writing, &format!("writing failed: {error}"));
         });
         *connection.tasks.borrow_mut() = vec![reading, writing];
@@ -287,6 +320,10 @@ struct Shaken {
     local: bool,
     /// Process of the peer, if its memory can be accessed.
     process: Option<PeerProcess>,
+    /// Protection of a TCP connection.
+    protection: WireProtection,
+    /// Keys of a protected connection.
+    session: Option<Session>,
 }
 
 /// True if a body costs more to copy than to lend and return.

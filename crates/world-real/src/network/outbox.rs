@@ -3,15 +3,18 @@
 //! Invariants:
 //!
 //! - Frames leave whole and in the order in which they were added.
+//! - On a protected connection they leave in records, of which none has data of two chunks: so a
+//!   large body begins with a record of its own and can be opened where it belongs.
 //! - Small frames that are added in one pass of the event loop leave with one system call.
 //! - Senders wait while more than [`OUTBOX_BYTES_MAX`] bytes are queued; answers of the transport
 //!   itself do not.
 
 use super::frame::Frame;
-use super::socket::Socket;
+use super::record::{Edges, RECORD_BYTES_MAX, Sealer};
+use super::socket::{PARTS_MAX, Socket};
 use crate::memory::RealPayload;
 use smallvec::SmallVec;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -23,13 +26,19 @@ pub(crate) const OUTBOX_BYTES_MAX: u64 = 8 << 20;
 
 /// Maximum size of a body that is copied behind its header instead of becoming an element of a
 /// vectored write. Estimated, not measured.
-const COPIED_BYTES_MAX: u64 = 2 << 10;
-
-/// Maximum number of elements of one vectored write.
-const PARTS_MAX: usize = 64;
+pub(super) const COPIED_BYTES_MAX: u64 = 2 << 10;
 
 /// Size at which a buffer of small frames is closed.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
+
+/// Number of records that are made before they are written. Few stay in a processor's cache.
+const RECORDS_MAX: usize = 4;
+
+thread_local! {
+    /// Buffer for records, which the connections of a node use in turns. A connection that waits
+    /// for its peer keeps it meanwhile, and the next one makes another.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// Send queue of one connection.
 #[derive(Default)]
@@ -45,6 +54,8 @@ struct State {
     /// Bytes ever added, and bytes ever written.
     added: u64,
     written: u64,
+    /// Bytes that the socket has taken, those that protect the others included.
+    moved: u64,
     /// True if no more can be written.
     closed: bool,
     writer: Option<Waker>,
@@ -107,9 +118,9 @@ impl Outbox {
         state.added - state.written
     }
 
-    /// Returns the number of bytes ever written.
-    pub(crate) fn written_bytes(&self) -> u64 {
-        self.state.borrow().written
+    /// Returns the number of bytes that the socket has ever taken.
+    pub(crate) fn moved_bytes(&self) -> u64 {
+        self.state.borrow().moved
     }
 
     /// Waits until a sender may add more.
@@ -156,6 +167,68 @@ impl Outbox {
         }
     }
 
+    /// Writes queued data to `socket` in records, until that fails.
+    pub(crate) async fn write_all_sealed(&self, socket: &Socket, sealer: &mut Sealer) -> io::Error {
+        loop {
+            self.not_empty().await;
+            let taken = self.state.borrow_mut().take();
+            let written = if sealer.encrypts() {
+                self.write_encrypted(socket, sealer, &taken).await
+            } else {
+                self.write_authenticated(socket, sealer, &taken).await
+            };
+            let count = *written.as_ref().unwrap_or(&0);
+            self.put_back(taken, count);
+            if let Err(error) = written {
+                return error;
+            }
+        }
+    }
+
+    /// Copies the first bytes of `taken`, encrypts the copy and writes it. Returns their number.
+    async fn write_encrypted(
+        &self,
+        socket: &Socket,
+        sealer: &mut Sealer,
+        taken: &Taken,
+    ) -> io::Result<usize> {
+        let mut sealed = SPARE.take();
+        sealed.clear();
+        let mut count = 0;
+        for data in taken.pieces().take(RECORDS_MAX) {
+            sealer.append(data, &mut sealed);
+            count += data.len();
+        }
+        socket.write_parts(&mut [IoSlice::new(&sealed)], |bytes| self.note_moved(bytes)).await?;
+        SPARE.set(sealed);
+        Ok(count)
+    }
+
+    /// Writes the first bytes of `taken` from where they lie, between the edges of their records.
+    /// Returns their number.
+    async fn write_authenticated(
+        &self,
+        socket: &Socket,
+        sealer: &mut Sealer,
+        taken: &Taken,
+    ) -> io::Result<usize> {
+        let records: SmallVec<[(&[u8], Edges); RECORDS_MAX]> = taken
+            .pieces()
+            .take(RECORDS_MAX)
+            .map(|data| (data, sealer.authenticate(data)))
+            .collect();
+        let mut parts: SmallVec<[IoSlice<'_>; 3 * RECORDS_MAX]> = SmallVec::new();
+        for (data, edges) in &records {
+            parts.extend([&edges.length[..], data, &edges.tag].map(IoSlice::new));
+        }
+        socket.write_parts(&mut parts, |bytes| self.note_moved(bytes)).await?;
+        Ok(records.iter().map(|(data, _)| data.len()).sum())
+    }
+
+    fn note_moved(&self, bytes: usize) {
+        self.state.borrow_mut().moved += bytes as u64;
+    }
+
     async fn not_empty(&self) {
         poll_fn(|context| {
             let mut state = self.state.borrow_mut();
@@ -171,7 +244,7 @@ impl Outbox {
     /// Performs one system call, unless the socket buffer is full.
     async fn write_some(&self, socket: &Socket) -> io::Result<()> {
         // The chunks are taken out during the call, since others may add more meanwhile.
-        let mut taken = self.state.borrow_mut().take();
+        let taken = self.state.borrow_mut().take();
         let result = {
             let mut parts: SmallVec<[IoSlice<'_>; 8]> = SmallVec::new();
             let mut skip = taken.first_written;
@@ -182,9 +255,15 @@ impl Outbox {
             socket.write(&parts).await
         };
         let count = *result.as_ref().unwrap_or(&0);
+        self.note_moved(count);
+        self.put_back(taken, count);
+        result.map(|_| ())
+    }
+
+    /// Returns chunks of which `count` bytes were written.
+    fn put_back(&self, mut taken: Taken, count: usize) {
         taken.advance(count);
         self.state.borrow_mut().put_back(taken, count);
-        result.map(|_| ())
     }
 }
 
@@ -196,6 +275,13 @@ struct Taken {
 }
 
 impl Taken {
+    /// Returns the bytes that are not written, cut for records.
+    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let skips = std::iter::once(self.first_written).chain(std::iter::repeat(0));
+        let chunks = self.chunks.iter().zip(skips);
+        chunks.flat_map(|(chunk, skip)| chunk.bytes()[skip..].chunks(RECORD_BYTES_MAX))
+    }
+
     /// Drops the next `count` bytes.
     fn advance(&mut self, count: usize) {
         self.first_written += count;

@@ -12,6 +12,7 @@ use super::regions::Regions;
 use crate::config::ReceiveLimits;
 use crate::memory::RealMemory;
 use crate::tasks::{self, Task};
+use crate::wire_protection::WireProtection;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -115,6 +116,12 @@ impl Peers {
     /// Number of bytes that have moved over the connection with `peer`.
     pub(crate) fn moved_bytes(&self, peer: PeerId) -> u64 {
         self.connections.borrow().get(&peer).map_or(0, |connection| connection.moved_bytes())
+    }
+
+    /// Protection of the TCP connection with `peer`; `None` if there is none.
+    pub(crate) fn protection(&self, peer: PeerId) -> Option<WireProtection> {
+        let connection = self.connection(peer).ok().filter(|connection| !connection.local)?;
+        Some(connection.protection)
     }
 
     /// Number of bytes that have come from `peer`.

@@ -3,7 +3,7 @@
 //! Invariants:
 //!
 //! - A protocol error ends its own connection only.
-//! - A body is read directly into its destination.
+//! - A body is read directly into its destination ([`ReadAhead`]).
 //! - Requests of the transport (exposures, framed transfers) are answered here, without the
 //!   program.
 //! - A node with limits reads a frame only when its answers to earlier ones are written, but for
@@ -16,7 +16,10 @@ use super::frame::{
     decode_runs,
 };
 use super::peers::Peers;
+use super::read_ahead::{End, ReadAhead};
+use super::receive_buffer::BUFFER_BYTES;
 use super::receive_pool::Room;
+use super::record::Opener;
 use super::transfer::TURN_BYTES;
 use crate::arena::Sharing;
 use crate::memory::{RealMemory, RealPayload, runs_bytes};
@@ -28,9 +31,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use units::{RegionId, Run};
 use world::{Header, Incoming, Memory};
 
-/// Read-ahead buffer of a connection, in bytes: many small frames arrive with one system call.
-const BUFFER_BYTES: usize = 64 << 10;
-
 /// Bytes queued for sending above which a peer that requests more data counts as not reading.
 const ANSWERS_BYTES_MAX: u64 = 256 << 20;
 
@@ -38,15 +38,12 @@ const ANSWERS_BYTES_MAX: u64 = 256 << 20;
 /// limits, which exposes no memory.
 const ANSWERS_UNWRITTEN_MAX: usize = 1024;
 
-/// Number of bytes for a revoked memory that are discarded at a time.
-const SKIPPED_BYTES_MAX: usize = 4 << 10;
-
 /// Time that the other end of an ended TCP connection has to close its side.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// Reads `connection` until either side ends it.
-pub(super) async fn read(peers: Rc<Peers>, connection: Rc<Connection>) {
-    let mut reader = Reader::new(Rc::clone(&peers), Rc::clone(&connection));
+/// Reads `connection` until either side ends it. `opener` checks the records of a protected one.
+pub(super) async fn read(peers: Rc<Peers>, connection: Rc<Connection>, opener: Option<Opener>) {
+    let mut reader = Reader::new(Rc::clone(&peers), Rc::clone(&connection), opener);
     let cause = tokio::select! {
         biased;
         () = connection.ended.notified() => None,
@@ -77,39 +74,18 @@ async fn drain(connection: &Connection) {
     }
 }
 
-/// Reason for which reading ends.
-struct End {
-    text: String,
-    stream_ended: bool,
-}
-
-impl From<String> for End {
-    fn from(text: String) -> Self {
-        Self { text, stream_ended: false }
-    }
-}
-
-impl From<std::io::Error> for End {
-    fn from(error: std::io::Error) -> Self {
-        Self { text: format!("reading failed: {error}"), stream_ended: true }
-    }
-}
-
 struct Reader {
     peers: Rc<Peers>,
     connection: Rc<Connection>,
-    buffer: Box<[u8]>,
-    /// Read-ahead data is `buffer[start .. end]`.
-    start: usize,
-    end: usize,
+    stream: ReadAhead,
     /// Number of own answers since the last time that all were written, and the end of the last.
     answers: Cell<(usize, u64)>,
 }
 
 impl Reader {
-    fn new(peers: Rc<Peers>, connection: Rc<Connection>) -> Self {
-        let buffer = vec![0; BUFFER_BYTES].into();
-        Self { peers, connection, buffer, start: 0, end: 0, answers: Cell::default() }
+    fn new(peers: Rc<Peers>, connection: Rc<Connection>, opener: Option<Opener>) -> Self {
+        let stream = ReadAhead::new(Rc::clone(&connection), opener);
+        Self { peers, connection, stream, answers: Cell::default() }
     }
 
     async fn frames(&mut self) -> End {
@@ -126,7 +102,7 @@ impl Reader {
             self.until_peer_reads().await?;
         }
         let mut bytes = [0; FRAME_BYTES];
-        self.fill(&mut bytes).await?;
+        self.stream.fill(&mut bytes).await?;
         let frame = Frame::decode(&bytes)?;
         // Held while the frame is read.
         let room = self.room(frame).await?;
@@ -220,7 +196,8 @@ impl Reader {
             let memory = self.peers.regions.memory(region, self.connection.peer);
             let memory = memory.filter(|memory| inside(memory, &[run]));
             let memory = memory.ok_or_else(|| format!("a message was placed outside {region}"))?;
-            self.body_into(&memory, frame.number as usize, frame.body_bytes as usize).await?;
+            let (offset, length) = (frame.number as usize, frame.body_bytes as usize);
+            self.stream.fill_memory(&memory, offset, length).await?;
         } else if frame.with_body {
             body = Some(self.fresh(frame).await?.freeze());
         }
@@ -259,7 +236,8 @@ impl Reader {
                 self.refuse(frame);
             }
             (Some(memory), [run]) if run.is_contiguous() => {
-                self.body_into(&memory, run.offset as usize, frame.body_bytes as usize).await?;
+                let (offset, length) = (run.offset as usize, frame.body_bytes as usize);
+                self.stream.fill_memory(&memory, offset, length).await?;
                 self.done(frame, None);
             }
             (Some(memory), _) => {
@@ -347,80 +325,15 @@ impl Reader {
 
     async fn header(&mut self, frame: Frame) -> Result<Header, End> {
         let mut header: Header = SmallVec::from_elem(0, frame.header_bytes);
-        self.fill(&mut header).await?;
+        self.stream.fill(&mut header).await?;
         Ok(header)
     }
 
     /// Reads the body of `frame` into a memory of its own.
     async fn fresh(&mut self, frame: Frame) -> Result<RealMemory, End> {
         let memory = RealMemory::new(frame.body_bytes as usize);
-        self.body_into(&memory, 0, frame.body_bytes as usize).await?;
+        self.stream.fill_memory(&memory, 0, frame.body_bytes as usize).await?;
         Ok(memory)
-    }
-
-    /// Reads the next `length` bytes to `offset` of `memory`, which has room for them.
-    async fn body_into(
-        &mut self,
-        memory: &RealMemory,
-        offset: usize,
-        length: usize,
-    ) -> Result<(), End> {
-        let mut place = memory.place(offset, length);
-        self.start += place.copy_from(&self.buffer[self.start..self.end]);
-        while place.remaining() > 0 {
-            // The read-ahead data is used up, so the buffer is free for data behind the body.
-            (self.start, self.end) = (0, 0);
-            let socket = &self.connection.socket;
-            match socket.read_into(&mut place, &mut self.buffer).await? {
-                Some((0, 0)) => return Err(self.stream_ended()),
-                Some((placed, over)) => {
-                    self.end = over;
-                    self.note_received(placed + over);
-                }
-                None => return self.skip(place.remaining()).await,
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads and discards the next `length` bytes, whose memory was revoked meanwhile.
-    async fn skip(&mut self, mut length: usize) -> Result<(), End> {
-        let mut dropped = [0; SKIPPED_BYTES_MAX];
-        while length > 0 {
-            let count = length.min(SKIPPED_BYTES_MAX);
-            self.fill(&mut dropped[..count]).await?;
-            length -= count;
-        }
-        Ok(())
-    }
-
-    /// Fills `bytes` from the stream.
-    async fn fill(&mut self, bytes: &mut [u8]) -> Result<(), End> {
-        let mut filled = 0;
-        while filled < bytes.len() {
-            if self.start == self.end {
-                (self.start, self.end) = (0, 0);
-                self.end = self.connection.socket.read_some(&mut self.buffer).await?;
-                if self.end == 0 {
-                    return Err(self.stream_ended());
-                }
-                self.note_received(self.end);
-            }
-            let count = (self.end - self.start).min(bytes.len() - filled);
-            let ahead = &self.buffer[self.start..self.start + count];
-            bytes[filled..filled + count].copy_from_slice(ahead);
-            self.start += count;
-            filled += count;
-        }
-        Ok(())
-    }
-
-    fn note_received(&self, bytes: usize) {
-        self.connection.received_bytes.update(|sum| sum + bytes as u64);
-    }
-
-    fn stream_ended(&self) -> End {
-        End { text: "the peer closed the connection".into(), stream_ended: true }
     }
 }
 

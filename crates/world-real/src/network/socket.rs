@@ -11,6 +11,7 @@ use crate::memory::Filling;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown};
 use std::io::{self, IoSlice, IoSliceMut};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -24,6 +25,17 @@ fn watch_for(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<Owne
     // SAFETY: an `OwnedFd` names the same open descriptor until it is dropped.
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, interest) }?)
 }
+
+/// Reads first into `bytes` and then into `rest`; returns the number of bytes for each.
+fn read_two(socket: &OwnedFd, bytes: &mut [u8], rest: &mut [u8]) -> io::Result<(usize, usize)> {
+    let wanted = bytes.len();
+    let parts = &mut [IoSliceMut::new(bytes), IoSliceMut::new(rest)];
+    let count = rustix::io::readv(socket, parts)?;
+    Ok((count.min(wanted), count.saturating_sub(wanted)))
+}
+
+/// Maximum number of elements of one vectored write.
+pub(crate) const PARTS_MAX: usize = 64;
 
 /// One end of a stream.
 pub(crate) struct Socket(AsyncFd<OwnedFd>);
@@ -58,13 +70,36 @@ impl Socket {
                 }
                 let mut over = 0;
                 let placed = place.fill(|bytes| {
-                    let wanted = bytes.len();
-                    let parts = &mut [IoSliceMut::new(bytes), IoSliceMut::new(rest)];
-                    let count = rustix::io::readv(socket, parts)?;
-                    over = count.saturating_sub(wanted);
-                    Ok::<_, io::Error>(count.min(wanted))
+                    let (placed, rest) = read_two(socket, bytes, rest)?;
+                    over = rest;
+                    Ok::<_, io::Error>(placed)
                 })?;
                 Ok(Some((placed, over)))
+            },
+            |_| false,
+        )
+        .await
+    }
+
+    /// As [`read_into`](Self::read_into), for the bytes of `place` in `range`, which do not count
+    /// as filled afterwards: they are to be checked first.
+    pub(crate) async fn read_unchecked(
+        &self,
+        place: &mut Filling,
+        range: Range<usize>,
+        rest: &mut [u8],
+    ) -> io::Result<Option<(usize, usize)>> {
+        self.when_readable(
+            |socket| {
+                if place.is_revoked() {
+                    return Ok(None);
+                }
+                let mut counts = (0, 0);
+                place.fill(|bytes| {
+                    counts = read_two(socket, &mut bytes[range.clone()], rest)?;
+                    Ok::<_, io::Error>(0)
+                })?;
+                Ok(Some(counts))
             },
             |_| false,
         )
@@ -132,6 +167,21 @@ impl Socket {
     async fn room(&self) -> io::Result<()> {
         let waiting = watch_for(self.inner().try_clone()?, Interest::WRITABLE)?;
         waiting.writable().await.map(|_| ())
+    }
+
+    /// Writes all of `parts`, in as many calls as that takes; passes the number of bytes of each
+    /// to `note`.
+    pub(crate) async fn write_parts(
+        &self,
+        mut parts: &mut [IoSlice<'_>],
+        note: impl Fn(usize),
+    ) -> io::Result<()> {
+        while !parts.is_empty() {
+            let count = self.write(&parts[..parts.len().min(PARTS_MAX)]).await?;
+            note(count);
+            IoSlice::advance_slices(&mut parts, count);
+        }
+        Ok(())
     }
 
     /// Writes all of `bytes`.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use units::MIB;
 use world::{Address, RecordTable};
-use world_real::{DiskConfig, NodeConfig, RealWorld};
+use world_real::{DiskConfig, NodeConfig, RealWorld, WireProtection};
 
 /// Network between nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,12 +19,29 @@ pub(crate) enum Kind {
     OneSided,
     /// Unix sockets, with frames only.
     Framed,
-    /// TCP.
+    /// TCP without protection.
     Tcp,
+    /// TCP whose bytes are authenticated.
+    TcpIntegrity,
+    /// TCP whose bytes are authenticated and encrypted.
+    TcpPrivate,
 }
 
 /// All kinds.
-pub(crate) const KINDS: [Kind; 3] = [Kind::OneSided, Kind::Framed, Kind::Tcp];
+pub(crate) const KINDS: [Kind; 5] =
+    [Kind::OneSided, Kind::Framed, Kind::Tcp, Kind::TcpIntegrity, Kind::TcpPrivate];
+
+impl Kind {
+    /// Returns the protection of connections over TCP.
+    pub(crate) fn protection(self) -> Option<WireProtection> {
+        match self {
+            Self::OneSided | Self::Framed => None,
+            Self::Tcp => Some(WireProtection::Plain),
+            Self::TcpIntegrity => Some(WireProtection::Integrity),
+            Self::TcpPrivate => Some(WireProtection::Private),
+        }
+    }
+}
 
 /// Key of nodes that connect over TCP.
 pub(crate) const KEY: [u8; 32] = [7; 32];
@@ -52,9 +69,10 @@ impl Place {
     pub(crate) fn config(&self, kind: Kind, index: usize) -> NodeConfig {
         let home = self.0.join(format!("node-{index}"));
         std::fs::create_dir_all(&home).expect("a test must have room");
-        let listen = match kind {
-            Kind::Tcp => "tcp:127.0.0.1:0".to_owned(),
-            _ => format!("unix:{}/socket", home.display()),
+        let protection = kind.protection();
+        let listen = match protection {
+            Some(_) => "tcp:127.0.0.1:0".to_owned(),
+            None => format!("unix:{}/socket", home.display()),
         };
         let records = RecordTable::ALL.map(|table| {
             let directory = home.join(format!("{table:?}"));
@@ -65,7 +83,8 @@ impl Place {
             listen: Some(Address(listen)),
             disks: vec![DiskConfig::at(&home)],
             records: records.into(),
-            key: (kind == Kind::Tcp).then_some(KEY),
+            key: protection.map(|_| KEY),
+            wire: protection,
             // The first node lends to the others.
             lent_bytes_max: if kind == Kind::OneSided && index == 0 { 64 * MIB } else { 0 },
             hang_limit: None,
