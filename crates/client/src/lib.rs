@@ -29,6 +29,7 @@ pub use instance::{
     CLIENTS_DIRECTORY, DIRTY_PERCENT, DISK_TIMEOUT_S, Direct, Foreign, INSTANCE_SCHEMA, Instance,
     InstanceFile, LostDisk, Member, Origin, ProcessName, ServerEntry, absolute,
     default_instance_directory, own_address_towards, refuse_foreign, refuse_foreign_links,
+    wire_protection,
 };
 pub use interface::{ErrorKind, ErrorPlace, ExitCode, Strategy, UserError};
 pub use library::{
@@ -57,3 +58,4 @@ pub use wire::{
     LINK_BYTES_MAX, NewKind, NodeEntry, PlannedBlock, ProcessorUse, ROOT, RefillStatus,
     RenameManner, ServerStatus, Special, part_flaw,
 };
+pub use world_real::WireProtection;

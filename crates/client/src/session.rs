@@ -38,7 +38,7 @@ impl Session {
     /// Asks every server for its status.
     pub fn status(&self) -> Result<Vec<ServerState>, UserError> {
         let file = self.instance.read()?;
-        let node = self.instance.client_node(&file.servers)?;
+        let node = self.instance.client_node(&file)?;
         let asked = for_each_at_once(&file.servers, |entry| {
             ask_one(entry, node.clone(), async |client| {
                 client.status().await.pop().unwrap_or(Err(Fault::Cancelled))
@@ -98,7 +98,7 @@ impl Session {
         act: impl AsyncFnOnce(&Client<RealWorld>) -> Result<R, Fault>,
     ) -> Result<R, UserError> {
         let file = self.instance.read()?;
-        let node = self.instance.client_node(&file.servers)?;
+        let node = self.instance.client_node(&file)?;
         let looked = run(async {
             let (world, servers) = (open(node)?, addresses(&file.servers));
             let client = Client::connect_to_some(world, &servers, Costs::FREE).await;
@@ -115,7 +115,7 @@ impl Session {
         act: impl AsyncFnOnce(&Client<RealWorld>) -> Result<R, UserError>,
     ) -> Result<R, UserError> {
         let file = self.instance.read()?;
-        let node = self.instance.client_node(&file.servers)?;
+        let node = self.instance.client_node(&file)?;
         run(async {
             let connected = connect(&file.servers, node).await;
             act(&connected.map_err(|fault| UserError::of_fault(what, &fault))?).await

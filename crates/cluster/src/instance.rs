@@ -109,7 +109,7 @@ pub(crate) fn why_running(instance: &Instance, file: &InstanceFile) -> Option<St
     if end_of(supervisor).is_some() {
         return Some(format!("the supervisor of its servers is process {}", supervisor.pid));
     }
-    let node = instance.client_node(&file.servers).ok()?;
+    let node = instance.client_node(file).ok()?;
     let answer = for_each_at_once(&file.servers, |one| server_answers(one, node.clone()));
     let (server, _) = file.servers.iter().zip(answer).find(|(_, answers)| *answers)?;
     Some(format!("server {} answers at {}", server.id, server.address))

@@ -17,7 +17,7 @@ use policy::Extensions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use world::Address;
-use world_real::{Generation, Generations};
+use world_real::{Generation, Generations, WireProtection};
 
 /// Order to a server on this machine.
 #[derive(Serialize, Deserialize)]
@@ -32,6 +32,7 @@ pub(crate) struct LocalOrder {
     pub(crate) direct: Direct,
     pub(crate) lost_data: LostData,
     pub(crate) memory_bytes: Option<u64>,
+    pub(crate) wire: Option<WireProtection>,
 }
 
 impl LocalOrder {
@@ -53,6 +54,7 @@ impl LocalOrder {
             direct: file.direct.clone(),
             lost_data,
             memory_bytes: file.memory_bytes,
+            wire: file.wire,
         })
     }
 
@@ -75,6 +77,7 @@ impl LocalOrder {
             key: instance.key()?,
             lost_data: self.lost_data,
             memory_bytes: self.memory_bytes,
+            wire: self.wire,
             generation: 0,
             lost: Vec::new(),
         })

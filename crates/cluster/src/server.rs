@@ -15,7 +15,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use units::{MIB, ServerId};
 use wire::LINE_BYTES_MAX;
 use world::{Address, Network, RecordTable};
-use world_real::{DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, ReceiveLimits, run};
+use world_real::{
+    DiskConfig, DiskOptions, NodeConfig, OpenError, RealWorld, ReceiveLimits, WireProtection, run,
+};
 
 /// Blocks that a collective holds for each disk: two are enough to overlap disk and memory (TOCS
 /// 1997, section 4).
@@ -74,6 +76,8 @@ pub(crate) struct ServerPlan {
     pub(crate) lost_data: LostData,
     /// Memory in which its files are, in bytes. `None`: in the data directories.
     pub(crate) memory_bytes: Option<u64>,
+    /// Protection of connections by TCP. `None`: the default for the address.
+    pub(crate) wire: Option<WireProtection>,
     /// Number of the generation of the instance; 0 until it is known.
     pub(crate) generation: u32,
     /// Cause of the loss of each data directory that is lost, where they stay so; empty until it is
@@ -111,6 +115,7 @@ pub(crate) fn serve_plan(
         disks,
         records,
         key: Some(plan.key),
+        wire: plan.wire,
         lent_bytes_max,
         hang_limit: (plan.disk_timeout_s > 0)
             .then(|| Duration::from_secs(plan.disk_timeout_s.into())),

@@ -16,6 +16,7 @@ use crate::server::raise_descriptors;
 use crate::stop::stop;
 use client::{
     DIRTY_PERCENT, DISK_TIMEOUT_S, Direct, INSTANCE_SCHEMA, Instance, InstanceFile, ServerEntry,
+    WireProtection, wire_protection,
 };
 use interface::{CoreList, ExitCode, UserError};
 use serde::Serialize;
@@ -55,6 +56,8 @@ pub struct ServerOptions {
     pub reconnect_s: u32,
     /// Cores that the servers share, each with its own part. `None`: any core.
     pub cores: Option<CoreList>,
+    /// Protection of connections by TCP. `None`: the default for the address.
+    pub wire: Option<WireProtection>,
 }
 
 impl Default for ServerOptions {
@@ -70,6 +73,7 @@ impl Default for ServerOptions {
             memory_bytes: None,
             reconnect_s: 0,
             cores: None,
+            wire: None,
         }
     }
 }
@@ -151,6 +155,7 @@ fn start_ready(
     for (server, entry) in servers.iter_mut().zip(&mut file.servers) {
         (entry.address, entry.pid) = server.listening()?;
     }
+    file.wire = wire_protection(file.wire, &file.servers);
     write(instance, &file)?;
     servers.iter_mut().for_each(|server| server.send(&Commit::of(&file)));
     for server in &mut servers {
@@ -196,6 +201,7 @@ fn planned(instance: &Instance, data: &DataDirectories, options: &ServerOptions)
         degraded: options.lost_data.is_degraded().then(Vec::new),
         memory_bytes: options.memory_bytes,
         reconnect_s: options.reconnect_s,
+        wire: options.wire,
         supervisor: None,
         origin: None,
     }

@@ -71,7 +71,7 @@ pub fn stop(instance: &Instance) -> Result<Stopped, UserError> {
             };
         }
     };
-    let node = instance.client_node(&file.servers)?;
+    let node = instance.client_node(&file)?;
     refuse_copy(instance, &file, &node)?;
     resume_all(instance, &file);
     let asked = for_each_at_once(&file.servers, |server| ask(instance, server, &node));

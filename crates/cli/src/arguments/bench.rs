@@ -3,8 +3,9 @@
 use super::cases::Cases;
 use super::compute::Compute;
 use super::servers::{AsRoot, Caches};
-use super::value_parsers::count;
+use super::value_parsers::{count, wire};
 use clap::{Args, Subcommand};
+use client::WireProtection;
 use interface::{CoreList, parse_size as size};
 use std::path::PathBuf;
 
@@ -67,6 +68,10 @@ pub(crate) struct Bench {
     /// Listen by TCP on this address. Clients also listen on it for one another.
     #[arg(long, value_name = "HOST", conflicts_with = "instance", group = "may_be_tcp")]
     pub(crate) tcp: Option<String>,
+    /// Protection of connections by TCP: plain (none), integrity (changes on the way end the
+    /// connection) or private (also encrypted). Default: private, or plain on a loopback address.
+    #[arg(long, value_name = "PROTECTION", value_parser = wire, requires = "tcp")]
+    pub(crate) wire: Option<WireProtection>,
     /// Address of this machine on which clients listen for one another, if servers listen by TCP
     /// (default: the address of the route to server 0).
     #[arg(long, value_name = "HOST", requires = "may_be_tcp")]

@@ -1,8 +1,9 @@
 //! Arguments of `run`.
 
 use super::servers::{AsRoot, Hosts};
-use super::value_parsers::{count, memory};
+use super::value_parsers::{count, memory, wire};
 use clap::Args;
+use client::WireProtection;
 use interface::{CoreList, Protection, parse_size as size};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -98,6 +99,10 @@ pub(crate) struct Run {
     /// its own, or on one core of it if there are more servers than cores (default: any core).
     #[arg(long, value_name = "LIST")]
     pub(crate) server_cores: Option<CoreList>,
+    /// Protection of connections by TCP: plain (none), integrity (changes on the way end the
+    /// connection) or private (also encrypted). Default: private, or plain on a loopback address.
+    #[arg(long, value_name = "PROTECTION", value_parser = wire)]
+    pub(crate) wire: Option<WireProtection>,
     #[command(flatten)]
     pub(crate) root: AsRoot,
     /// Print the report as one JSON object.

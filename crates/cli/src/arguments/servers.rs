@@ -1,10 +1,10 @@
 //! Arguments about servers and hosts.
 
 use super::instance::InstanceOnly;
-use super::value_parsers::{count, memory};
+use super::value_parsers::{count, memory, wire};
 use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
-use client::{DIRTY_PERCENT, Direct};
+use client::{DIRTY_PERCENT, Direct, WireProtection};
 use cluster::ServerOptions;
 use interface::{CoreList, Protection, UserError, parse_size as size};
 use std::path::PathBuf;
@@ -75,6 +75,10 @@ pub(crate) struct Start {
     /// Listen by TCP on this address instead of Unix sockets. Clients then need the instance's key.
     #[arg(long, value_name = "HOST", conflicts_with = "hostfile")]
     pub(crate) tcp: Option<String>,
+    /// Protection of connections by TCP: plain (none), integrity (changes on the way end the
+    /// connection) or private (also encrypted). Default: private, or plain on a loopback address.
+    #[arg(long, value_name = "PROTECTION", value_parser = wire)]
+    pub(crate) wire: Option<WireProtection>,
     /// Time in seconds after which the requests of a disk fail when none of them has ended; they
     /// fail until one does. 0 waits without end.
     #[arg(long = "disk-timeout", value_name = "SECONDS", default_value_t = client::DISK_TIMEOUT_S)]

@@ -6,7 +6,7 @@ use crate::output::format::{plural, show_size};
 use crate::output::present;
 use client::{
     Direct, Instance, InstanceFile, LostDisk, LostFile, Protection, RefillStatus, ServerEntry,
-    ServerState, ServerStatus, Session,
+    ServerState, ServerStatus, Session, WireProtection,
 };
 use cluster::{
     DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, LostData, Program,
@@ -42,6 +42,7 @@ pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
         let mut shown = json!({
             "schema": "unisono.start/1",
             "instance": instance.directory(),
+            "wire": file.wire,
             "servers": file.servers,
         });
         if let Some(lost) = &file.degraded {
@@ -55,6 +56,9 @@ pub(crate) fn start(arguments: &Start) -> Result<(), UserError> {
         servers => format!("{servers} servers are running"),
     };
     present::line(&format!("{running}; the instance is {directory}"))?;
+    if file.wire.is_some() {
+        present::line(&format!("  {}", wire_words(file.wire)))?;
+    }
     for server in &file.servers {
         let (whose, pid) = (whose(server), server.pid);
         present::line(&format!("  {whose}  process {pid}  {}", place_of_data(&file, server)))?;
@@ -203,8 +207,22 @@ fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, Us
         tcp_host: arguments.tcp.clone(),
         reconnect_s: arguments.reconnect_s.unwrap_or(0),
         cores: arguments.server_cores.clone(),
+        wire: arguments.wire,
     };
+    if arguments.tcp.is_none() {
+        note_unused_wire(arguments.wire);
+    }
     cluster::start(instance, &Program::current()?, &data, &options)
+}
+
+/// Says that a protection of connections by TCP changes nothing where there are none.
+pub(crate) fn note_unused_wire(wire: Option<WireProtection>) {
+    if let Some(wire) = wire {
+        present::note(&format!(
+            "unisono: --wire {wire} changes nothing: servers and clients use Unix sockets, whose \
+             bytes stay in this machine"
+        ));
+    }
 }
 
 fn start_on_hosts(
@@ -229,6 +247,7 @@ fn start_on_hosts(
         direct: direct(arguments)?,
         memory_bytes: arguments.memory,
         cores: arguments.server_cores.clone(),
+        wire: arguments.wire,
         allow_root: arguments.root.allow_root,
         start_timeout_s: arguments.start_timeout_s,
         remote_program: arguments.remote_program.clone(),
@@ -238,20 +257,21 @@ fn start_on_hosts(
 
 pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {
     let instance = instance(arguments);
-    let InstanceFile { degraded, servers: entries, .. } = instance.read()?;
+    let InstanceFile { degraded, servers: entries, wire, .. } = instance.read()?;
     let states = Session::new(instance.clone()).status()?;
     if arguments.json {
         let servers: Vec<_> = states.iter().map(state_json).collect();
         let directory = instance.directory();
         let mut shown = json!({
-            "schema": "unisono.status/1", "instance": directory, "servers": servers
+            "schema": "unisono.status/1", "instance": directory, "wire": wire, "servers": servers
         });
         if let Some(lost) = degraded {
             shown["degraded"] = json!({ "lost": lost });
         }
         present::json(&shown)?;
     } else {
-        present::line(&format!("instance {}", instance.directory().display()))?;
+        let wire = wire_words(wire);
+        present::line(&format!("instance {}  {wire}", instance.directory().display()))?;
         if let Some(lost) = degraded {
             present::line("nothing can be changed, since it was started with --degraded")?;
             present::lines(lost_lines(&entries, &lost))?;
@@ -349,6 +369,16 @@ pub(crate) fn serve(arguments: &Serve, extensions: Extensions) -> Result<(), Use
         false => LostData::Refuse,
     };
     cluster::serve_process(&instance, arguments.id, arguments.attached, lost_data, extensions)
+}
+
+/// Words about the connections of an instance.
+pub(crate) fn wire_words(wire: Option<WireProtection>) -> &'static str {
+    match wire {
+        None => "connections by Unix sockets",
+        Some(WireProtection::Plain) => "connections by TCP, plain",
+        Some(WireProtection::Integrity) => "connections by TCP, integrity (not encrypted)",
+        Some(WireProtection::Private) => "connections by TCP, private (encrypted)",
+    }
 }
 
 /// Description of a server, with its host if it has one.

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<(), UserError> {
             arguments.root.check()?;
             let caches = arguments.caches.options();
             let (tcp_host, cores) = (arguments.tcp.clone(), arguments.server_cores.clone());
-            let options = ServerOptions { tcp_host, cores, ..caches };
+            let options = ServerOptions { tcp_host, cores, wire: arguments.wire, ..caches };
             let started = TemporaryInstance::start(
                 &program,
                 arguments.servers,

@@ -39,14 +39,15 @@ impl Instance {
         Address(format!("unix:{}", socket.display()))
     }
 
-    /// Configuration that a client needs to connect to `servers`. Unix sockets need no key.
+    /// Configuration that a client needs to connect to the servers of `file`. Unix sockets need no
+    /// key.
     ///
     /// # Errors
     /// Fails when a server listens by TCP and the key cannot be used.
-    pub fn client_node(&self, servers: &[ServerEntry]) -> Result<NodeConfig, UserError> {
-        let needs_key = servers.iter().any(|server| server.tcp().is_some());
+    pub fn client_node(&self, file: &InstanceFile) -> Result<NodeConfig, UserError> {
+        let needs_key = file.servers.iter().any(|server| server.tcp().is_some());
         let key = needs_key.then(|| self.key()).transpose()?;
-        Ok(NodeConfig { key, ..NodeConfig::default() })
+        Ok(NodeConfig { key, wire: file.wire, ..NodeConfig::default() })
     }
 
     /// The secret of this instance.

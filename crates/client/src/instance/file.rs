@@ -4,6 +4,8 @@ use super::{Direct, Origin, ProcessName};
 use interface::CoreList;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use world::Address;
+use world_real::WireProtection;
 
 /// Schema name of `instance.json`.
 pub const INSTANCE_SCHEMA: &str = "unisono.instance/1";
@@ -60,6 +62,9 @@ pub struct InstanceFile {
     /// Time for which clients wait for a lost server, in seconds; 0 where nobody starts it again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reconnect_s: u32,
+    /// Protection of all connections, if servers listen by TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<WireProtection>,
     /// Process that holds the launchers of servers on other hosts, or starts lost servers of this
     /// machine again.
     #[serde(rename = "keeper", default, skip_serializing_if = "Option::is_none")]
@@ -67,6 +72,19 @@ pub struct InstanceFile {
     /// Mark of the directory from which servers on other hosts were started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+}
+
+/// Returns the protection of all connections of an instance whose servers listen at these addresses:
+/// that which was `asked` for, or the strongest default of an address. `None` if none is of TCP.
+pub fn wire_protection(
+    asked: Option<WireProtection>,
+    servers: &[ServerEntry],
+) -> Option<WireProtection> {
+    let by_tcp = servers.iter().filter(|server| server.tcp().is_some());
+    let default =
+        |server: &ServerEntry| WireProtection::default_at(&Address(server.address.clone()));
+    let strongest = by_tcp.map(default).max()?;
+    Some(asked.unwrap_or(strongest))
 }
 
 /// A data directory that is lost.

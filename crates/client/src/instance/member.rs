@@ -4,7 +4,7 @@
 //! chooses a host of its own machine, because nobody else knows which of its addresses others
 //! reach.
 
-use crate::instance::{Instance, ServerEntry};
+use crate::instance::{Instance, InstanceFile, ServerEntry};
 use interface::{ExitCode, UserError};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -28,13 +28,9 @@ impl Member<'_> {
     ///
     /// # Errors
     /// Fails when there is no such host here, or the key cannot be used.
-    pub fn listen(
-        &self,
-        instance: &Instance,
-        servers: &[ServerEntry],
-    ) -> Result<RealWorld, UserError> {
-        let mut node = instance.client_node(servers)?;
-        node.listen = Some(match servers.iter().find_map(ServerEntry::tcp) {
+    pub fn listen(&self, instance: &Instance, file: &InstanceFile) -> Result<RealWorld, UserError> {
+        let mut node = instance.client_node(file)?;
+        node.listen = Some(match file.servers.iter().find_map(ServerEntry::tcp) {
             Some(server) => self.port(server)?,
             None => instance.client_address(self.group, self.rank),
         });

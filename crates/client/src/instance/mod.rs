@@ -29,6 +29,7 @@ pub use direct::Direct;
 pub use directory::{CLIENTS_DIRECTORY, Instance, default_instance_directory};
 pub use file::{
     DIRTY_PERCENT, DISK_TIMEOUT_S, INSTANCE_SCHEMA, InstanceFile, LostDisk, ServerEntry,
+    wire_protection,
 };
 pub use member::{Member, own_address_towards};
 pub use origin::Origin;

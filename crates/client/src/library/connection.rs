@@ -113,7 +113,7 @@ impl Connection {
         interface::begin_log()?;
         check_pool(options.pool_bytes)?;
         let file = instance.read()?;
-        let node = instance.client_node(&file.servers)?;
+        let node = instance.client_node(&file)?;
         let identity = identity_of(&file.servers);
         let servers = file.servers.len() as u32;
         let addresses = file.servers.iter().map(|server| Address(server.address.clone()));

@@ -60,10 +60,10 @@ impl Peers {
         number: u64,
     ) -> Result<PeerMesh<RealWorld>, Fault> {
         let failed = |error: UserError| Fault::TransferFailed { cause: error.cause };
-        let servers = self.instance.read().map_err(failed)?.servers;
+        let file = self.instance.read().map_err(failed)?;
         let ClientId(rank) = group.rank();
         let member = Member { group: self.number, rank, host: self.host.as_deref() };
-        let world = member.listen(&self.instance, &servers).map_err(failed)?;
+        let world = member.listen(&self.instance, &file).map_err(failed)?;
         let own = world.address().0.into_bytes();
         let met = group.all_gather_as(&format!("call {number} addresses"), own).await?;
         let addresses: Rc<[Address]> = met
@@ -73,7 +73,7 @@ impl Peers {
         // A server that stops now is found before other members miss this one.
         let timeout = group.timeout();
         let limit = Duration::from_ns(timeout.as_ns() / 4 * 3);
-        let client = connect_from(world, &servers, (limit, timeout)).await?;
+        let client = connect_from(world, &file.servers, (limit, timeout)).await?;
         PeerMesh::join(client, self.number, group.rank(), addresses, group.timeout()).await
     }
 }

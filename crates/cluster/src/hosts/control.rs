@@ -9,6 +9,7 @@ use client::{Direct, InstanceFile};
 use interface::{CoreList, Failure};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use world_real::WireProtection;
 
 /// First message to the supervisor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -54,6 +55,8 @@ pub(super) struct ServerOrder {
     pub(super) memory_bytes: Option<u64>,
     /// Cores that the server may use. `None`: any core.
     pub(super) cores: Option<CoreList>,
+    /// Protection of connections by TCP. `None`: the default for the address.
+    pub(super) wire: Option<WireProtection>,
     pub(super) allow_root: bool,
     pub(super) key: [u8; 32],
 }

@@ -5,6 +5,7 @@ use client::Direct;
 use interface::CoreList;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use world_real::WireProtection;
 
 /// Options of servers on hosts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,6 +25,8 @@ pub struct HostOptions {
     pub memory_bytes: Option<u64>,
     /// Cores that the servers of each host share, each with its own part. `None`: any core.
     pub cores: Option<CoreList>,
+    /// Protection of connections by TCP. `None`: the default for the address.
+    pub wire: Option<WireProtection>,
     /// True if servers may run as root.
     pub allow_root: bool,
     /// Time limit for each server to start, and again to serve, in seconds.

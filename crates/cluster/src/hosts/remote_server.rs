@@ -83,6 +83,7 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
         key: order.key,
         lost_data: order.lost_data,
         memory_bytes: order.memory_bytes,
+        wire: order.wire,
         generation: 0,
         lost: Vec::new(),
     })

@@ -15,7 +15,7 @@ use crate::labels::FoundLabel;
 use crate::process::on_stdin_closed;
 use crate::process_name::own_name;
 use crate::stop::STOP_TIMEOUT;
-use client::{INSTANCE_SCHEMA, Instance, InstanceFile, Origin, ServerEntry};
+use client::{INSTANCE_SCHEMA, Instance, InstanceFile, Origin, ServerEntry, wire_protection};
 use futures_util::future::{join_all, try_join_all};
 use interface::{CoreList, ExitCode, UserError};
 use std::collections::BTreeMap;
@@ -135,6 +135,7 @@ async fn begin<'a>(
     }));
     let servers = servers.await?;
     let origin = Origin::mark(instance.directory());
+    let wire = wire_protection(order.options.wire, &servers);
     let file = InstanceFile {
         schema: INSTANCE_SCHEMA.to_owned(),
         disks_per_server: servers.first().map_or(0, |one| one.data.len() as u32),
@@ -146,6 +147,7 @@ async fn begin<'a>(
         degraded: order.options.lost_data.is_degraded().then(|| lost_disks(&permissions)),
         memory_bytes: order.options.memory_bytes,
         reconnect_s: 0,
+        wire,
         supervisor: own_name(),
         origin: Some(origin.map_err(|error| cannot_write("origin".as_ref(), &error))?),
     };
@@ -245,6 +247,7 @@ fn server_order(
         lost_data: order.options.lost_data,
         memory_bytes: order.options.memory_bytes,
         cores: cores_of(order.options.cores.as_ref(), &order.placements, id),
+        wire: order.options.wire,
         allow_root: order.options.allow_root,
         key,
     }

@@ -153,8 +153,10 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
                 cache_bytes: arguments.cache,
                 memory_bytes: arguments.memory,
                 cores: arguments.server_cores.clone(),
+                wire: arguments.wire,
                 ..ServerOptions::default()
             };
+            servers::note_unused_wire(arguments.wire);
             let parent = std::env::temp_dir();
             JobInstance::start_here(&program, servers, &arguments.data, &parent, &options)
         }
@@ -167,6 +169,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
                 direct: Direct::None,
                 memory_bytes: arguments.memory,
                 cores: arguments.server_cores.clone(),
+                wire: arguments.wire,
                 allow_root: arguments.root.allow_root,
                 start_timeout_s: START_TIMEOUT_S,
                 remote_program: None,

@@ -116,6 +116,7 @@ impl Outcome<'_> {
                 "seconds": ending.seconds, "time_ran_short": ending.was_short,
             },
             "instance": self.instance,
+            "wire": self.file.wire,
             "servers": self.servers_json(),
             "servers_processor": self.processor,
             "ranks": { "reported": self.report.processes.len(),

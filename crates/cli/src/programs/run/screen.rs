@@ -9,6 +9,7 @@ use super::processor::ServersUse;
 use super::report::CallReport;
 use super::staging::from_here;
 use super::what_if::WhatIf;
+use crate::instances::servers::wire_words;
 use crate::output::format::{plural, printable, show_size};
 use measure::PlainRates;
 use std::collections::BTreeSet;
@@ -74,6 +75,9 @@ fn head(outcome: &Outcome<'_>) -> Vec<String> {
         format!("  program {words}{tail}"),
         format!("  data    {}{more}", fit(first_data, COLUMNS_MAX - 10 - more.len())),
     ];
+    if outcome.file.wire.is_some() {
+        lines.push(format!("  wire    {}", wire_words(outcome.file.wire)));
+    }
     lines.extend(protection(outcome));
     lines.extend(outcome.processor.as_ref().map(processor));
     lines
