@@ -360,6 +360,8 @@ fn servers_run_on_the_hosts_of_a_file() {
         "../hosts",
         "--launcher",
         launcher.to_str().expect("UTF-8"),
+        "--wire",
+        "private",
         "--stage-out",
         "../out",
     ];
@@ -368,6 +370,7 @@ fn servers_run_on_the_hosts_of_a_file() {
     command.current_dir(site.place.path("work"));
     let ended = run(command).done();
     assert!(ended.text().contains("servers stopped"), "{}", ended.text());
+    assert!(ended.text().contains("TCP, private (encrypted)"), "{}", ended.text());
     site.assert_input(&site.place.path("out/runs/field"));
     assert_eq!(processes_naming(&site.place.path("")), [0_u32; 0]);
     assert_eq!(names(&site.place.path("work")), [""; 0], "the private directory is removed");

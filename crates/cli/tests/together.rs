@@ -59,3 +59,4 @@ mod traces;
 mod trees;
 mod two_hosts;
 mod wiped;
+mod wire;
