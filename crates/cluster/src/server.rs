@@ -85,6 +85,14 @@ pub(crate) struct ServerPlan {
     pub(crate) lost: Vec<Option<String>>,
 }
 
+impl ServerPlan {
+    /// Time after which the requests of a disk fail when none ends, if there is one.
+    fn hang_limit(&self) -> Option<Duration> {
+        let seconds = self.disk_timeout_s;
+        (seconds > 0).then(|| Duration::from_secs(seconds.into()))
+    }
+}
+
 /// Serves until a client, SIGTERM or the end of `also` asks it to stop. Calls `ready` with the
 /// address on which it listens, which returns the addresses of all servers.
 ///
@@ -111,14 +119,13 @@ pub(crate) fn serve_plan(
     let replacements = plan.data.iter().map(|data| replacement_of(data));
     let replacements = replacements.collect::<Result<Vec<_>, _>>()?;
     let config = NodeConfig {
+        hang_limit: plan.hang_limit(),
         listen: Some(plan.listen),
         disks,
         records,
         key: Some(plan.key),
         wire: plan.wire,
         lent_bytes_max,
-        hang_limit: (plan.disk_timeout_s > 0)
-            .then(|| Duration::from_secs(plan.disk_timeout_s.into())),
         limits: Some(LIMITS),
     };
     let server = ServerConfig {
@@ -216,6 +223,12 @@ fn cannot_open(id: u32, error: &OpenError) -> UserError {
             error.to_string(),
             "restore that directory from a copy, or remove records.last in it to continue with the \
              remaining records; file data is not affected",
+        ),
+        OpenError::NotProtected { .. } => UserError::new(
+            ExitCode::NoServer,
+            format!("server {id} cannot start"),
+            error.to_string(),
+            "in a network whose links are trusted, start with --wire plain",
         ),
         other => cannot_begin(id, &other.to_string()),
     }

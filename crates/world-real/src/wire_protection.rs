@@ -45,7 +45,8 @@ impl WireProtection {
         }
     }
 
-    /// True if this processor has the instructions that it needs, as those since about 2014 have.
+    /// True if this processor has the instructions that it needs. Intel's have them since
+    /// Broadwell, AMD's since Zen.
     pub fn is_supported(self) -> bool {
         self == Self::Plain || graviola::util::is_cpu_supported()
     }

@@ -74,8 +74,8 @@ pub struct InstanceFile {
     pub origin: Option<Origin>,
 }
 
-/// Returns the protection of all connections of an instance whose servers listen at these addresses:
-/// that which was `asked` for, or the strongest default of an address. `None` if none is of TCP.
+/// Returns the protection of all connections of an instance with these servers: that which was
+/// `asked` for, or the strongest default of their addresses. `None` if none listens by TCP.
 pub fn wire_protection(
     asked: Option<WireProtection>,
     servers: &[ServerEntry],
