@@ -127,6 +127,6 @@ fn servers_of_another_release_are_reported_with_their_version() {
     });
     let refused = Connection::open(&Instance::at(place.instance())).err().unwrap();
     assert_eq!(refused.kind.row().name, "wrong-version", "{refused:?}");
-    let ended = place.run(&["ls"]).refused(FAILED, &["version 4", "version 2"]);
+    let ended = place.run(&["ls"]).refused(FAILED, &["version 5", "version 2"]);
     assert!(ended.error.contains("use client and servers of the same release"), "{}", ended.error);
 }
