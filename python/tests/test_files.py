@@ -27,6 +27,25 @@ def test_a_file_is_mirrored_if_that_is_asked_for(connection):
         connection.open("other", "x", protection="parity")
 
 
+def test_an_ordinary_file_is_used_in_place(connection, tmp_path):
+    path = tmp_path / "data.bin"
+    with connection.open(str(path), "x", in_place=True, block_bytes=4096) as file:
+        file.write(0, bytes(range(256)) * 100)
+        file.write(30_000, b"behind a hole")
+    assert path.read_bytes() == bytes(range(256)) * 100 + bytes(30_000 - 25_600) + b"behind a hole"
+    path.write_bytes(b"changed by others")
+    with connection.open(str(path), in_place=True) as file:
+        assert file.read(0, 100) == b"changed by others"
+    with pytest.raises(errors.AlreadyExistsError):
+        connection.open(str(path), "x", in_place=True)
+    with pytest.raises(errors.NotFoundError, match="No such file"):
+        connection.open(str(tmp_path / "none"), in_place=True)
+    with connection.open(str(path), "w", in_place=True) as file:
+        assert file.size() == 0
+    assert path.read_bytes() == b""
+    assert [entry.name for entry in tmp_path.iterdir()] == ["data.bin"]
+
+
 def test_buffers_of_each_kind_are_written_and_read(connection):
     file = connection.open("buffers", "w")
     values = np.arange(1000, dtype="f8")

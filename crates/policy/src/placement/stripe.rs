@@ -227,8 +227,8 @@ impl Stripe {
         BlocksOn::every(self.disks(), turn, blocks, None)
     }
 
-    /// Size in bytes of the object on `disk` of `server` for a file of `file_bytes` bytes. Of a file
-    /// in place it is that of the file.
+    /// Size in bytes of the object on `disk` of `server` for a file of `file_bytes` bytes: that
+    /// of the file, if it is in place.
     pub fn object_bytes(&self, server: ServerId, disk: DiskId, file_bytes: u64) -> u64 {
         if self.inode().is_some() {
             return file_bytes;

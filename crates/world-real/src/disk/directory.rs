@@ -308,8 +308,8 @@ impl Directory {
         Ok(OrdinaryFile { device: stat.st_dev, inode: stat.st_ino })
     }
 
-    /// Makes an object that is an ordinary file at least `length` bytes long. Its bytes stay, and so
-    /// do those that other servers write meanwhile.
+    /// Makes an object that is an ordinary file at least `length` bytes long. Its bytes stay, as do
+    /// those that other servers write meanwhile.
     pub(super) fn extend(&mut self, object: FileId, length: u64) -> Result<(), Failure> {
         let Some(last) = length.checked_sub(1) else { return Ok(()) };
         let Some(found) = self.adopted.get(&object) else { return Ok(()) };

@@ -80,11 +80,11 @@ impl<W: World> Client<W> {
     }
 
     /// Opens an ordinary file, which the servers find at the absolute path `path`, too, and work on
-    /// there. `inode` is its number in its file system. Blocks have `block_bytes` bytes unless a
+    /// there. `inode` is its number in its file system. Blocks have `block_bytes` bytes, unless a
     /// client has it open already.
     ///
     /// # Errors
-    /// [`Fault::DiskFailed`] when a server does not find that file, or another instance works on it.
+    /// [`Fault::DiskFailed`] when a server does not find the file, or another instance works on it.
     pub async fn open_in_place(
         &self,
         path: &str,

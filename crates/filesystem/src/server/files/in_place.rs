@@ -13,8 +13,6 @@ use crate::server::answer::Answer;
 use crate::server::faults::disk_fault;
 use crate::server::state::Server;
 use policy::{Buffering, Pool, Protection, Stripe};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use units::{DiskId, FileId};
 use wire::{Entry, EntryKind, Fault, FileRecord, Made, Reply};
@@ -22,32 +20,6 @@ use world::{Disk, DiskError, OrdinaryFile, World};
 
 /// Disk that carries out the requests for ordinary files.
 const DISK: DiskId = DiskId(0);
-
-/// Ordinary files that a server works on.
-#[derive(Default)]
-pub(crate) struct InPlaceFiles {
-    /// Those that this server works on.
-    adopted: RefCell<BTreeSet<FileId>>,
-    /// Those that have a number, as server 0 knows them.
-    numbered: RefCell<BTreeMap<OrdinaryFile, FileRecord>>,
-}
-
-impl InPlaceFiles {
-    /// True if this server works on an ordinary file of that number.
-    pub(crate) fn has(&self, file: FileId) -> bool {
-        self.adopted.borrow().contains(&file)
-    }
-
-    /// Forgets a file that no client has open.
-    fn forget(&self, file: FileId) {
-        self.adopted.borrow_mut().remove(&file);
-        self.numbered.borrow_mut().retain(|_, record| record.file != file);
-    }
-
-    fn numbered(&self, file: OrdinaryFile) -> Option<FileRecord> {
-        self.numbered.borrow().get(&file).cloned()
-    }
-}
 
 /// Returns the path of an ordinary file, of which the name is the path without its first slash.
 fn path_of(record: &FileRecord) -> String {
@@ -87,9 +59,7 @@ impl<W: World> Server<W> {
             self.release_in_place(record.file).await;
             return Err(fault);
         }
-        let mut numbered = self.in_place().numbered.borrow_mut();
-        let first = numbered.entry(ordinary).or_insert(record).clone();
-        Ok(answer(first))
+        Ok(answer(self.in_place().number(ordinary, record)))
     }
 
     /// Makes an ordinary file an object of this server, if the record is of one.
@@ -116,7 +86,7 @@ impl<W: World> Server<W> {
         };
         let disk = self.disks().disk(DISK)?;
         let found = disk.adopt(record.file, &path, lock).await.map_err(failed)?;
-        self.in_place().adopted.borrow_mut().insert(record.file);
+        self.in_place().adopt(record.file);
         if Some(found.inode) == record.stripe.inode() {
             return Ok(found);
         }

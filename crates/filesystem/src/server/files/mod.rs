@@ -2,6 +2,7 @@
 
 pub(crate) mod file_disks;
 mod in_place;
+pub(crate) mod in_place_files;
 pub(crate) mod kept_sizes;
 pub(crate) mod open_file;
 pub(crate) mod open_files;
@@ -12,5 +13,3 @@ mod requests;
 mod resize;
 mod scrub;
 pub(crate) mod write_failures;
-
-pub(crate) use in_place::InPlaceFiles;
