@@ -121,7 +121,7 @@ fn the_longest_object_says_how_long_the_file_is() {
         }
         let at = (ServerId(0), DiskId(0));
         assert_eq!(stripe.file_bytes(ServerId(stripe.servers), at.1, 1), None);
-        if stripe.map.is_none() && stripe.disks() > 1 {
+        if stripe.map().is_none() && stripe.disks() > 1 {
             assert_eq!(stripe.file_bytes(at.0, at.1, u64::MAX), None, "beyond what a file has");
         }
     }
