@@ -64,8 +64,8 @@ pinned!(declared: Declared {
 
 pinned!(placement: Placement {
     Placement::RoundRobin, Placement::RoundRobin, "00";
-    Placement::Map(_), Placement::Map(vec![0, 1].try_into().expect("it is a map")), "01 02 00 01";
-    Placement::InPlace { .. }, Placement::InPlace { inode: 300 }, "02 ac 02";
+    Placement::Map(_), Placement::Map(vec![0, 1].try_into().expect("it is a map")), "01 | 02 00 01";
+    Placement::InPlace { .. }, Placement::InPlace { inode: 300 }, "02 | ac 02";
 });
 
 pinned!(replacement: Replacement {
