@@ -46,6 +46,21 @@ def test_an_ordinary_file_is_used_in_place(connection, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["data.bin"]
 
 
+def test_what_a_killed_process_wrote_in_place_is_in_the_file(connection, instance, tmp_path):
+    path = tmp_path / "data.bin"
+    program = (
+        "import os, signal, sys, unisono\n"
+        "file = unisono.connect(sys.argv[1]).open(sys.argv[2], 'x', in_place=True)\n"
+        "file.write(0, bytes(range(256)) * 65536)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, instance, str(path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with connection.open(str(path), "a", in_place=True) as file:
+        assert file.read(0, 1 << 24) == bytes(range(256)) * 65536
+    assert path.read_bytes() == bytes(range(256)) * 65536
+
+
 def test_buffers_of_each_kind_are_written_and_read(connection):
     file = connection.open("buffers", "w")
     values = np.arange(1000, dtype="f8")

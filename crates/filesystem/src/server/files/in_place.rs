@@ -75,7 +75,9 @@ impl<W: World> Server<W> {
     }
 
     async fn adopt_as(&self, record: &FileRecord, lock: bool) -> Result<OrdinaryFile, Fault> {
-        let path = path_of(record);
+        let (path, inode) = (path_of(record), record.stripe.inode().unwrap_or_default());
+        // It may hold what clients wrote that were killed.
+        self.in_place().until_written_back(inode, |file| self.files().is_dropped(file)).await;
         let failed = |error: DiskError| match disk_fault(self.config().id, &error) {
             // The file was there when it was numbered, unlocked.
             Fault::DiskFailed { server, .. } if lock => {
@@ -86,8 +88,8 @@ impl<W: World> Server<W> {
         };
         let disk = self.disks().disk(DISK)?;
         let found = disk.adopt(record.file, &path, lock).await.map_err(failed)?;
-        self.in_place().adopt(record.file);
-        if Some(found.inode) == record.stripe.inode() {
+        self.in_place().adopt(record.file, inode);
+        if found.inode == inode {
             return Ok(found);
         }
         self.release_in_place(record.file).await;
