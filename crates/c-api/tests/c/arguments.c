@@ -24,7 +24,7 @@ static void names(unisono_t *u)
     REFUSED(unisono_open(u, NULL, 0, NULL, &f));
     REFUSED(unisono_open(u, "a\xff", UNISONO_CREATE, NULL, &f));
     CHECK(strstr(unisono_last_error()->cause, "UTF-8"));
-    REFUSED(unisono_open(u, "a", 8, NULL, &f));
+    REFUSED(unisono_open(u, "a", 16, NULL, &f));
     REFUSED(unisono_open(u, "a", UNISONO_EXCL, NULL, &f));
     REFUSED(unisono_open(u, "a", UNISONO_CREATE, NULL, NULL));
     REFUSED(unisono_open(u, "a", UNISONO_CREATE, NULL, (unisono_file_t **)((char *)&f + 1)));
