@@ -5,7 +5,7 @@ use crate::support;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
-use support::{Place, bytes, resident_bytes};
+use support::{CONNECTION_VERSION, Place, bytes, resident_bytes};
 
 const MIB: u64 = 1 << 20;
 
@@ -21,9 +21,9 @@ const CLIENTS: u64 = 40;
 /// Files that are created and removed.
 const REMOVALS: u64 = 3000;
 
-/// Greeting of a node: its mark, version 4, its side, an address, a secret.
+/// Greeting of a node: its mark, its version, its side, an address, a secret.
 fn hello() -> Vec<u8> {
-    let mut hello = [&b"UNISONO\0"[..], &[4, 0], &[0; 30]].concat();
+    let mut hello = [&b"UNISONO\0"[..], &[CONNECTION_VERSION, 0], &[0; 30]].concat();
     hello[24..].fill(7);
     hello
 }

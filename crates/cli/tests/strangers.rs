@@ -5,11 +5,11 @@ use crate::support;
 use client::{Connection, Instance};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use support::{FAILED, Place, STALL_TIMEOUT, bytes};
+use support::{CONNECTION_VERSION, FAILED, Place, STALL_TIMEOUT, bytes};
 
-/// Greeting of a node: its mark, version 4, its side, an address, a secret.
+/// Greeting of a node: its mark, its version, its side, an address, a secret.
 fn hello() -> Vec<u8> {
-    let mut hello = [&b"UNISONO\0"[..], &[4, 0], &[0; 30]].concat();
+    let mut hello = [&b"UNISONO\0"[..], &[CONNECTION_VERSION, 0], &[0; 30]].concat();
     hello[24..].fill(7);
     hello
 }
@@ -127,6 +127,8 @@ fn servers_of_another_release_are_reported_with_their_version() {
     });
     let refused = Connection::open(&Instance::at(place.instance())).err().unwrap();
     assert_eq!(refused.kind.row().name, "wrong-version", "{refused:?}");
-    let ended = place.run(&["ls"]).refused(FAILED, &["version 5", "version 2"]);
+    let ended = place
+        .run(&["ls"])
+        .refused(FAILED, &[&format!("version {CONNECTION_VERSION}"), "version 2"]);
     assert!(ended.error.contains("use client and servers of the same release"), "{}", ended.error);
 }

@@ -24,6 +24,10 @@ use std::time::{Duration, Instant};
 /// Time limit that turns a hang into a failure; no test needs a fraction of it.
 pub(crate) const STALL_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// Version of the protocol of connections, which `servers_of_another_release_are_reported_…` reads
+/// from the program. A stranger with another one would be refused before it is tested.
+pub(crate) const CONNECTION_VERSION: u8 = 5;
+
 /// Exit codes, as the command's help lists them.
 pub(crate) const DONE: i32 = 0;
 pub(crate) const FAILED: i32 = 1;
