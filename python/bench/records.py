@@ -56,6 +56,14 @@ def _fill(name, count, instance):
         file.flush(sync=True)
 
 
+def _filled(arguments, instance):
+    """Make the file; return it as an array and as records, and memory for all of it."""
+    count = int(arguments.gib * (1 << 30)) // DTYPE.itemsize
+    _fill("bench-records", count, instance)
+    array = unisono.open_array("bench-records", instance=instance)
+    return array, unisono.open_records("bench-records", instance=instance), np.zeros(count, DTYPE)
+
+
 def _seconds(call):
     begun = time.perf_counter()
     call()
@@ -79,11 +87,7 @@ def _table(calls, rounds, against):
 
 def select(arguments, instance):
     """Compare with a plain collective read, and with NumPy's mask of what was read."""
-    count = int(arguments.gib * (1 << 30)) // DTYPE.itemsize
-    _fill("bench-records", count, instance)
-    array = unisono.open_array("bench-records", instance=instance)
-    records = unisono.open_records("bench-records", instance=instance)
-    out = np.zeros(count, DTYPE)
+    array, records, out = _filled(arguments, instance)
 
     def masked():
         found = array.read()
@@ -127,11 +131,7 @@ def _received():
 
 def shares(arguments, instance):
     """Compare by the share of the records that match: the time, and the bytes that travel."""
-    count = int(arguments.gib * (1 << 30)) // DTYPE.itemsize
-    _fill("bench-records", count, instance)
-    array = unisono.open_array("bench-records", instance=instance)
-    records = unisono.open_records("bench-records", instance=instance)
-    out = np.zeros(count, DTYPE)
+    array, records, out = _filled(arguments, instance)
 
     def masked(limit):
         array.read(out)

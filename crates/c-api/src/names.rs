@@ -121,7 +121,7 @@ impl From<&Entry> for Stat {
 /// `unisono_entry_t *`.
 pub(crate) type Each = extern "C" fn(*const c_char, *const Stat, *mut c_void) -> c_int;
 
-/// How an ordinary file is opened.
+/// Options by which the flags open an ordinary file.
 fn in_place(flags: c_uint, options: NewFileOptions) -> InPlaceOptions {
     InPlaceOptions {
         create: flags & CREATE != 0,

@@ -21,7 +21,7 @@ const HANDSHAKE_BYTES: [u64; 2] = [2 + 48 + 2 + 56, 32 + 2 + 48 + 2 + 56];
 
 const PROTECTED: [Kind; 2] = [Kind::TcpIntegrity, Kind::TcpPrivate];
 
-/// What the forwarder does to a record.
+/// Change that the forwarder makes to a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Attack {
     None,
@@ -282,7 +282,7 @@ fn changed_transfers_fail_and_the_memory_of_others_is_whole() {
     }
 }
 
-/// What is looked for in recorded traffic.
+/// Text that is looked for in recorded traffic.
 const NAME: &[u8] = b"/results/of-a-secret-run.h5";
 const DATA: &[u8] = b"some words that stand in a file of a user, again and again. ";
 

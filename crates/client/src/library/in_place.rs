@@ -14,7 +14,7 @@ use units::MIB;
 /// alternate with another one's within what the file system transfers at a time.
 const BLOCK_BYTES_MIN: u64 = MIB;
 
-/// How an ordinary file is opened.
+/// Options of the open of an ordinary file.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct InPlaceOptions {
     /// True to make the file if there is none.

@@ -1,4 +1,4 @@
-//! What was read of a stream and not used yet.
+//! Bytes that were read of a stream and not used yet.
 //!
 //! Invariant: on a protected connection data was checked before it is here; bytes of records that
 //! are not opened are behind it.

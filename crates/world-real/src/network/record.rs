@@ -145,7 +145,7 @@ fn derive(secret: &[u8; KEY_BYTES], label: &str) -> [u8; KEY_BYTES] {
     derived
 }
 
-/// What stands before and behind the data of a record.
+/// Bytes before and behind the data of a record.
 pub(crate) struct Edges {
     /// Length of the data.
     pub(crate) length: [u8; LENGTH_BYTES],

@@ -1,4 +1,4 @@
-//! Which ordinary files of users a server works on.
+//! Ordinary files of users that a server works on.
 
 use crate::signal::Signal;
 use std::cell::RefCell;
