@@ -14,6 +14,10 @@ use units::MIB;
 /// alternate with another one's within what the file system transfers at a time.
 const BLOCK_BYTES_MIN: u64 = MIB;
 
+/// Help for servers that cannot work on a file.
+const UNSUITABLE: &str = "use servers that find the file at this path and keep their data in \
+                          directories (not --memory), and no other instance on this file";
+
 /// Options of the open of an ordinary file.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct InPlaceOptions {
@@ -38,11 +42,14 @@ impl Connection {
         let found = Ordinary::open(path, options).map_err(|error| refused(path, &error))?;
         let Ordinary { path, inode, block_bytes } = found;
         let what = format!("cannot open {path:?} in place");
-        let record = self.run(
+        let opened = self.run(
             || what,
             async move |shared| shared.client.open_in_place(&path, inode, block_bytes).await,
-        )?;
-        Ok(self.file(record))
+        );
+        opened.map(|record| self.file(record)).map_err(|error| match error.kind {
+            ErrorKind::DiskFailed => UserError { help: UNSUITABLE.to_owned(), ..error },
+            _ => error,
+        })
     }
 }
 
