@@ -62,8 +62,8 @@ class Connection:
     ) -> File:
         """Open a file: "r" one that is there, "a" make it if there is none, "x" a new one, "w" cut to 0 bytes.
 
-        `block_bytes` (bytes) and `protection` ("none" or "mirror") are for a file that is made. With `in_place`, the name is the path of an
-        ordinary file, which the servers must find there and work on. Raises NotFoundError, AlreadyExistsError, IsADirectory.
+        `block_bytes` (bytes) and `protection` ("none", "mirror", "parity" or, with rows of 4 blocks, "parity:4")
+        are for a file that is made. With `in_place`, the name is the path of an ordinary file, which the servers must find there and work on. Raises NotFoundError, AlreadyExistsError, IsADirectory.
         """
 
     def stat(self, name: str) -> dict[str, Any]:

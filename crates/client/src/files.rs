@@ -279,8 +279,8 @@ pub(crate) fn placement(
     }
     let unit = block_bytes.max(BYTES_PER_SERVER_MIN);
     let deserved = u32::try_from(bytes.div_ceil(unit)).unwrap_or(u32::MAX);
-    // A copy needs a server of its own.
-    let deserved = deserved.max(if protection == Protection::None { 1 } else { 2 });
+    // A copy, and the pieces of a row with their parity, need servers of their own.
+    let deserved = deserved.max(protection.servers_min());
     let most = defaults.servers.unwrap_or(u32::MAX);
     let random = connection.random();
     let (servers, pool) = match &defaults.pool[..] {

@@ -42,7 +42,13 @@ impl Session {
 /// may lack changes.
 fn lost_of(file: &FileRecord, lost: &[LostDisk], behind: &[ServerId]) -> Option<LostFile> {
     let stripe = &file.stripe;
+    let is_lost = |at: ServerId| lost.iter().any(|one| one.server == at.0);
     let has_copy = |place: ServerId, disk: DiskId| {
+        if file.protection.rows(stripe).is_some() {
+            // Its rows have nothing against a second loss.
+            let mut others = file.servers().filter(|other| *other != file.pool.server(place));
+            return !others.any(is_lost) && !behind.contains(&file.pool.server(place));
+        }
         let Some(copy) = file.protection.copy_of(place, stripe.servers) else { return false };
         let at = file.pool.server(copy);
         let is_lost = lost.iter().any(|one| one.server == at.0 && one.disk == disk.0);

@@ -35,7 +35,7 @@ use units::{Duration, Instant};
 use wire::{Fault, FileRecord};
 use world::{RecordTable, Records};
 use world_simulated::models::ssd::SsdSpec;
-use world_simulated::{DiskKind, Disruption, FaultPlan, TaskHandle};
+use world_simulated::{DiskKind, Disruption, FaultPlan, PlannedFault, TaskHandle};
 
 /// Number of seeds of one run of the suite.
 const SEEDS: u64 = 5000;
@@ -47,7 +47,7 @@ const RENEWAL_MAX: Duration = Duration::from_ms(5_000);
 const ROUNDS: u64 = 14;
 
 /// Events that must occur in a worthwhile hunt.
-const WANTED: [&str; 21] = [
+const WANTED: [&str; 22] = [
     "crash of a client",
     "crash of a server",
     "cut",
@@ -59,6 +59,7 @@ const WANTED: [&str; 21] = [
     "fault: a server stalled",
     "gathered write",
     "lost connection",
+    "lost piece of rows",
     "read of a kept page",
     "replaced disk",
     "restart",
@@ -90,6 +91,8 @@ pub(crate) struct Run {
     servers: RefCell<Vec<TaskHandle>>,
     /// Servers whose disks were replaced, with the number of the new ones.
     replaced: RefCell<BTreeMap<u32, u64>>,
+    /// Faults that happen.
+    plan: FaultPlan,
     /// Number of occurrences of each kind of event.
     pub(crate) counts: RefCell<BTreeMap<&'static str, u64>>,
 }
@@ -174,10 +177,24 @@ impl Run {
             let catalogue = records(cluster, 0, RecordTable::Catalogue);
             catalogue.iter().any(|(key, _)| *key == behind)
         };
-        self.shape.protection == Protection::Mirror
+        self.shape.protection.is_redundant()
             && is_wanted
             && !is_behind()
             && self.refilling(cluster).iter().all(|server| *server == node)
+            && (self.shape.protection == Protection::Mirror || self.are_rows_whole(cluster, node))
+    }
+
+    /// True if all rows of all files are whole without a server, and no fault is to come before it
+    /// is filled again: a row with a lost piece has nothing against a second fault.
+    fn are_rows_whole(&self, cluster: &Cluster, node: u32) -> bool {
+        let mut others = (0..self.shape.servers).filter(|server| *server != node);
+        let is_marked = |server| {
+            let marks = records(cluster, server, RecordTable::Mirrors);
+            marks.iter().any(|(key, _)| *key != 0)
+        };
+        let now = cluster.engine.now();
+        let is_soon = |fault: &PlannedFault| fault.at > now && fault.at < now + RENEWAL_MAX;
+        !others.any(is_marked) && !self.plan.faults.iter().any(is_soon)
     }
 
     /// Starts a server again, which may have lost its disks.
@@ -188,6 +205,9 @@ impl Run {
         }
         let now = cluster.engine.now();
         self.count("replaced disk");
+        if self.shape.protection != Protection::Mirror {
+            self.count("lost piece of rows");
+        }
         self.log(now, || format!("the disks of server {node} are replaced"));
         let number = now.as_ns().max(1);
         self.replaced.borrow_mut().insert(node, number);
@@ -266,11 +286,13 @@ fn records(cluster: &Cluster, server: u32, table: RecordTable) -> Vec<(u64, Vec<
 }
 
 fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
-    let servers = 2 + numbers.below(2) as u32;
+    // Rows of several blocks need more servers.
+    let servers = 2 + numbers.below(2) as u32 + 2 * u32::from(seed % 6 == 1);
     let usual = Shape::default();
+    let map = support::some_map(numbers, servers);
     Shape {
         servers,
-        map: support::some_map(numbers, servers),
+        map: map.clone(),
         disks_per_server: 1 + numbers.below(2) as u32,
         // The last of them inspects the result.
         clients: 3 + numbers.below(3) as u32,
@@ -284,6 +306,7 @@ fn shape(seed: u64, numbers: &mut Numbers) -> Shape {
         copies: seed % 5 < 2,
         protection: match seed % 3 {
             0 => Protection::Mirror,
+            1 if map.is_none() => Protection::Parity { blocks: 0 },
             _ => usual.protection,
         },
         // With such caches, servers give no leases.
@@ -337,6 +360,7 @@ fn hunt(seed: u64) -> BTreeMap<&'static str, u64> {
         troubled: Cell::new(Instant::START),
         servers: RefCell::default(),
         replaced: RefCell::default(),
+        plan: plan.clone(),
         counts: RefCell::default(),
     });
     let (told, watched) = (Rc::clone(&run), Rc::downgrade(&cluster));
@@ -386,7 +410,7 @@ async fn watch(cluster: Rc<Cluster>, run: Rc<Run>, plan: FaultPlan) {
     engine.sleep(GRACE + GRACE).await;
     check_all(&run, &start, "after the last crash").await;
     check_all(&run, &start, "after the last crash, again").await;
-    if run.shape.protection == Protection::Mirror {
+    if run.shape.protection.is_redundant() {
         engine.sleep(RENEWAL_MAX).await;
         check_copies(&cluster, &start).await;
     }

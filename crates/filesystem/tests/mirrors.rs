@@ -190,7 +190,7 @@ fn a_scrub_finds_and_repairs_all_damage() {
             }
             let found = client.scrub(&file).await.unwrap();
             match protection {
-                Protection::Mirror => {
+                Protection::Mirror | Protection::Parity { .. } => {
                     let (repaired, repaired_copies) = (1, copies);
                     assert_eq!(found, Scrubbed { repaired, repaired_copies, ..nothing.clone() });
                     assert_eq!(client.scrub(&file).await.unwrap(), nothing);

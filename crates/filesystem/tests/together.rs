@@ -33,6 +33,7 @@ mod node_grouping;
 mod nodes;
 mod noncollective;
 mod pages;
+mod parity;
 mod peer_meshes;
 mod plans;
 mod raw;

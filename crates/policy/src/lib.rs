@@ -61,7 +61,8 @@ pub use gathering::{GatheredPart, GatheredWrite, WriteOrder};
 pub use locks::{LockKind, LockLimits, LockName, LockRefusal, LockTable, LockedRange};
 pub use placement::{
     BLOCK_BYTES_MAX, Location, PAGE_MAP_MAX, PageMap, PageMapError, Placement, Pool, PoolError,
-    Protection, ProtectionError, Stripe, StripeError, UnknownProtection, copied_file, copy_object,
+    Protection, ProtectionError, ROW_BLOCKS_MAX, RowPiece, Rows, Stripe, StripeError,
+    UnknownProtection, copied_file, copy_object,
 };
 pub use select::{
     Answers, ApartOperator, BATCH_RECORDS_MAX, Bounds, Comparison, Condition, Constant,

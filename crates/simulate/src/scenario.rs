@@ -143,8 +143,11 @@ impl Scenario {
             refused(cause, &help)?;
         }
         self.check_client_cache()?;
-        if let Err(error) = self.protection.validate(self.servers) {
-            refused(error.to_string(), "simulate 2 servers or more, or leave out --protect")?;
+        if let Err(error) = self.protection.validate(&self.stripe()) {
+            refused(
+                error.to_string(),
+                "simulate more servers, or ask for less protection: --protect",
+            )?;
         }
         let nodes = self.clients + self.servers;
         if let Err(error) = self.machine.network.spec(&self.models)?.check(nodes) {

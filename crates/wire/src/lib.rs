@@ -61,7 +61,7 @@ pub use node::{
     AttributeChanges, Attributes, LINK_BYTES_MAX, MODE_BITS, NewKind, NewNode, NodeEntry,
     NodeRequest, Place, ROOT, RenameManner,
 };
-pub use object::ObjectRequest;
+pub use object::{ObjectRequest, RowRequest};
 pub use persistence::Persistence;
 pub use request::Request;
 pub use request_id::RequestId;
@@ -70,4 +70,4 @@ pub use select::{COUNTED_BLOCKS_MAX, HEADS_BYTES_MAX, SelectReply, SelectRequest
 pub use server::{ProcessorUse, RefillStatus, ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 28;
+pub const PROTOCOL_VERSION: u16 = 29;

@@ -101,4 +101,63 @@ pub enum ObjectRequest {
         /// Number of the file.
         file: FileId,
     },
+    /// Combines the body of the message, at most [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX) bytes,
+    /// with bytes of the object with parity, by exclusive or. It is the difference between what
+    /// the sender had and what it has.
+    Combine {
+        /// Number of the file.
+        file: FileId,
+        /// Number of the disk.
+        disk: DiskId,
+        /// First byte in the object.
+        offset: u64,
+        /// Size of the file, as far as the change shows it.
+        size: FileSize,
+    },
+    /// Asks for the exclusive or of a piece of what the receiver and further servers hold of a row.
+    /// It is the body of the reply. While the receiver asks the next one, its piece does not
+    /// change.
+    Gather(Box<RowRequest>),
+    /// Combines what the receiver holds of a row with the body, if there is one, and has further
+    /// servers do the same. The last one stores the result as parity. Until it has, no piece
+    /// changes.
+    Encode(Box<RowRequest>),
+    /// Asks for the size of a file, as far as the receiver has data or parity of it, or keeps
+    /// sizes. The reply is [`Reply::Size`](crate::Reply::Size).
+    Reach {
+        /// Record of the file.
+        record: Box<FileRecord>,
+    },
+    /// Says how far the data of the sender reaches that the receiver has parity of. The reply comes
+    /// when that is on stable storage.
+    Reached {
+        /// Number of the file.
+        file: FileId,
+        /// Size of the file, as far as that data shows it.
+        size: FileSize,
+    },
+    /// Frees the parity of the rows beyond the end of a file that was cut, unless the receiver has
+    /// heard of that cut before. The reply is [`Reply::Length`](crate::Reply::Length) with what it
+    /// has beyond that end.
+    CutParity {
+        /// Record of the file.
+        record: Box<FileRecord>,
+        /// Size that the file has since the cut.
+        size: FileSize,
+    },
+}
+
+/// Piece of a row, and the servers that combine it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RowRequest {
+    /// Record of the file.
+    pub record: FileRecord,
+    /// Number of the row.
+    pub row: u64,
+    /// First byte of the piece in each block.
+    pub offset: u64,
+    /// Number of bytes, at most [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
+    pub length: u64,
+    /// Places of the servers that follow the receiver, in order.
+    pub rest: Vec<ServerId>,
 }

@@ -26,9 +26,9 @@ use wire::{
     GroupMessage, GroupRequest, JoinRequest, LeaveRequest, LineName, LineReader, LineTaker,
     LockRequest, Made, MemberRun, Message, NewKind, NewNode, NodeEntry, NodeRequest, ObjectRequest,
     PartRequest, Place, PlanRequest, PlannedBlock, ProcessorUse, PullRequest, ReadRequest,
-    RefillStatus, RegisterRequest, RenameManner, Reply, Request, RequestId, ScrubRequest, Scrubbed,
-    SelectReply, SelectRequest, SentLine, ServerRequest, ServerStatus, Special, TransferName,
-    UnlockRequest, WriteGathered, WriteRequest, encode_record,
+    RefillStatus, RegisterRequest, RenameManner, Reply, Request, RequestId, RowRequest,
+    ScrubRequest, Scrubbed, SelectReply, SelectRequest, SentLine, ServerRequest, ServerStatus,
+    Special, TransferName, UnlockRequest, WriteGathered, WriteRequest, encode_record,
 };
 
 pinned!(direction: Direction {
@@ -93,6 +93,7 @@ pinned!(dimension: Dimension {
 pinned!(protection: Protection {
     Protection::None, Protection::None, "00";
     Protection::Mirror, Protection::Mirror, "01";
+    Protection::Parity { .. }, Protection::Parity { blocks: 4 }, "02 04";
 });
 
 pinned!(pool: Pool {
@@ -201,6 +202,25 @@ pinned!(request: Request {
         ObjectRequest::KeepSize { file: FILE, size: SIZE }.into(), "03 | 0a 09 01 ac 02";
     Request::Object(ObjectRequest::KeptSize { .. }),
         ObjectRequest::KeptSize { file: FILE }.into(), "03 | 0b 09";
+    Request::Object(ObjectRequest::Combine { .. }),
+        ObjectRequest::Combine { file: FILE, disk: DISK, offset: 300, size: SIZE }.into(),
+        "03 | 0c 09 02 ac 02 01 ac 02";
+    Request::Object(ObjectRequest::Gather(_)),
+        ObjectRequest::Gather(Box::new(row())).into(),
+        "03 | 0d 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 \
+         ac 02 04 05 02 02 01";
+    Request::Object(ObjectRequest::Encode(_)),
+        ObjectRequest::Encode(Box::new(row())).into(),
+        "03 | 0e 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 \
+         ac 02 04 05 02 02 01";
+    Request::Object(ObjectRequest::Reach { .. }),
+        ObjectRequest::Reach { record: Box::new(record()) }.into(),
+        "03 | 0f 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01";
+    Request::Object(ObjectRequest::Reached { .. }),
+        ObjectRequest::Reached { file: FILE, size: SIZE }.into(), "03 | 10 09 01 ac 02";
+    Request::Object(ObjectRequest::CutParity { .. }),
+        ObjectRequest::CutParity { record: Box::new(record()), size: SIZE }.into(),
+        "03 | 11 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 01 ac 02";
     Request::Block(BlockRequest::Pull(_)),
         BlockRequest::Pull(pull()).into(), "10 | 09 01 02 03 05 04";
     Request::Block(BlockRequest::Page { .. }),
@@ -536,6 +556,16 @@ fn record() -> FileRecord {
         pool: Pool::all(2),
         buffering: buffering(),
         protection: Protection::Mirror,
+    }
+}
+
+fn row() -> RowRequest {
+    RowRequest {
+        record: record(),
+        row: 300,
+        offset: 4,
+        length: 5,
+        rest: vec![ServerId(2), ServerId(1)],
     }
 }
 

@@ -179,6 +179,16 @@ impl Payload for RealPayload {
     fn digest(&self) -> u32 {
         digest(self.bytes())
     }
+
+    fn xor(&self, other: &Self) -> Self {
+        assert!(self.length == other.length, "both payloads must have the same length");
+        let memory = RealMemory::new(self.length);
+        memory.with_bytes_mut(|to| {
+            let both = self.bytes().iter().zip(other.bytes());
+            to.iter_mut().zip(both).for_each(|(to, (one, other))| *to = one ^ other);
+        });
+        memory.freeze()
+    }
 }
 
 /// Returns the digest of a payload with these bytes.

@@ -23,6 +23,10 @@ pub trait Payload: Clone + 'static {
     /// Returns a number that equal data have in common, so that data can be compared at its place:
     /// the CRC32C of bytes. For data without bytes, each kind defines the number.
     fn digest(&self) -> u32;
+
+    /// Returns the exclusive or of this and another payload of the same length. Panics when their
+    /// lengths differ. Traced data becomes data of no origin.
+    fn xor(&self, other: &Self) -> Self;
 }
 
 /// A mutable area of memory of fixed length; clones are handles to the same area.

@@ -253,8 +253,9 @@ pub(crate) struct LayoutSet {
     /// Maximum number of blocks of one file in a server's cache (0: limited only by the cache).
     #[arg(long, default_value = "0", value_name = "COUNT")]
     pub(crate) max_blocks: u32,
-    /// Protection of new files, or of the file, against the loss of a server: none, or mirror (the
-    /// next server of a file has a copy of what a server holds).
+    /// Protection of new files, or of the file, against the loss of a server: none, mirror (the
+    /// next server of a file has a copy of what a server holds), or parity (each row of blocks has
+    /// a parity block on a further server; parity:4 has rows of 4 blocks).
     #[arg(long, value_name = "PROTECTION")]
     pub(crate) protect: Option<Protection>,
 }

@@ -81,7 +81,7 @@ pub(crate) struct WhatIf {
     /// Orders in which servers serve the blocks of a disk in a directed transfer.
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     pub(crate) order: Vec<String>,
-    /// Protections of files against the loss of a server: none, mirror.
+    /// Protections of files against the loss of a server: none, mirror, parity.
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     pub(crate) protect: Vec<String>,
     /// Blocks in a server's cache for each pair of a rank and a disk.

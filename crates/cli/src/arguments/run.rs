@@ -30,8 +30,10 @@ pub(crate) struct Run {
     /// Keep files in memory, this much at each server, which is taken at the start.
     #[arg(long, value_parser = memory, value_name = "SIZE", conflicts_with = "data")]
     pub(crate) memory: Option<u64>,
-    /// Protection of new files against the loss of a server: none, or mirror (the next server of a
-    /// file has a copy of what a server holds, which takes twice the space) (default: none).
+    /// Protection of new files against the loss of a server: none, mirror (the next server of a
+    /// file has a copy of what a server holds, which takes twice the space), or parity (each row of
+    /// blocks has a parity block on a further server; parity:4 has rows of 4 blocks)
+    /// (default: none).
     #[arg(long, value_name = "PROTECTION")]
     pub(crate) protect: Option<Protection>,
     /// Copy a file, or a directory with everything below it, into the instance first.

@@ -98,8 +98,9 @@ pub(crate) struct Sim {
     /// Seed of the first trial (default: 1).
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Protection of the file against the loss of a server: none, or mirror (the next server has a
-    /// copy of what a server holds) (default: none).
+    /// Protection of the file against the loss of a server: none, mirror (the next server has a
+    /// copy of what a server holds), or parity (each row of blocks has a parity block on a further
+    /// server) (default: none).
     #[arg(long, value_name = "PROTECTION")]
     pub(crate) protect: Option<Protection>,
     /// End writes only when the data is on the medium. --sync=false overrides a scenario file.

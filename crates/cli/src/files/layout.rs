@@ -101,6 +101,9 @@ fn protect_file(
         (false, Protection::Mirror) if is_new => {
             present::line("its copies are being written: see unisono status")
         }
+        (false, Protection::Parity { .. }) if is_new => {
+            present::line("its parity is being written: see unisono status")
+        }
         (false, _) => Ok(()),
     }
 }
@@ -178,10 +181,17 @@ fn show_directory(name: &str, defaults: &FileDefaults, as_json: bool) -> Result<
     }
 }
 
-fn protection_line(protection: Protection) -> Option<&'static str> {
+fn protection_line(protection: Protection) -> Option<String> {
+    let mirrored = "  mirrored: the next server has a copy of what a server holds";
     match protection {
         Protection::None => None,
-        Protection::Mirror => Some("  mirrored: the next server has a copy of what a server holds"),
+        Protection::Mirror => Some(mirrored.to_owned()),
+        Protection::Parity { blocks: 0 } => {
+            Some("  parity: each row of blocks has a parity block on a further server".to_owned())
+        }
+        Protection::Parity { blocks } => Some(format!(
+            "  parity: each row of {blocks} blocks has a parity block on a further server"
+        )),
     }
 }
 

@@ -86,12 +86,13 @@ pub(crate) fn check_protection(
     protection: Option<Protection>,
     servers: Option<u32>,
 ) -> Result<(), UserError> {
-    let checked = protection.unwrap_or_default().validate(servers.unwrap_or(SERVERS));
+    let stripe = Stripe::round_robin(1, servers.unwrap_or(SERVERS), 1);
+    let checked = protection.unwrap_or_default().validate(&stripe);
     checked.map_err(|cause| {
         UserError::usage(
             "cannot protect the files",
             cause.to_string(),
-            "start 2 servers or more, or leave out --protect",
+            "start more servers, or ask for less protection: --protect",
         )
     })
 }
@@ -426,7 +427,7 @@ fn cores_words(server: &ServerEntry) -> String {
 fn mirrors_words(status: &ServerStatus) -> String {
     let behind = match status.files_behind {
         0 => String::new(),
-        files => format!("  the copies of {} are behind", plural(files, "mirrored file")),
+        files => format!("  the protection of {} is behind", plural(files, "file")),
     };
     let repaired = match status.repaired {
         0 => String::new(),

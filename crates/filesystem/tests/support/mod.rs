@@ -10,15 +10,16 @@ use filesystem::{
     serve_among_others,
 };
 use policy::{
-    Access, Buffering, Direction, DiskOrder, Extensions, PageMap, Pool, Protection,
-    ReplacementPolicies, Stripe, copy_object,
+    Access, Buffering, Direction, DiskOrder, Extensions, Location, PageMap, Pool, Protection,
+    ReplacementPolicies, Rows, Stripe, copy_object,
 };
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
-use units::{ClientId, Duration, FileId, Instant, ServerId, SplitMix64};
+use units::{ClientId, DiskId, Duration, FileId, Instant, ServerId, SplitMix64};
 use wire::{FileRecord, Made, ServerStatus};
 use world::payload::{Bytes, Kind};
 use world::{
@@ -513,20 +514,59 @@ pub(crate) async fn create_alone<P: Kind>(
     client.create_as(new).await
 }
 
-/// Panics unless each copy of a mirrored file has what the server has of whose part it is a copy.
+/// Content of an object of a file, on a disk of one of its servers.
+pub(crate) async fn object_of(
+    cluster: &Cluster,
+    file: &FileRecord,
+    (place, disk): (ServerId, DiskId),
+    object: FileId,
+) -> Vec<u8> {
+    let world = cluster.machine.world(file.pool.server(place).0);
+    let disk = &world.disks()[disk.0 as usize];
+    let length = disk.metadata(object).await.unwrap().map_or(0, |it| it.length);
+    disk.read(object, 0, length).await.unwrap().to_vec()
+}
+
+/// Panics unless the parity of each row of a file is that of its blocks, and there is no other.
+async fn expect_parity_equal(cluster: &Cluster, file: &FileRecord, rows: &Rows) {
+    let (block, mut objects) = (file.stripe.block_bytes as usize, BTreeMap::new());
+    for place in (0..file.stripe.servers).map(ServerId) {
+        for disk in (0..file.stripe.disks_per_server).map(DiskId) {
+            for (kind, object) in [file.file, copy_object(file.file)].into_iter().enumerate() {
+                let content = object_of(cluster, file, (place, disk), object).await;
+                objects.insert((kind, place, disk), content);
+            }
+        }
+    }
+    let block_at = |kind, at: Location| -> Vec<u8> {
+        let content: &Vec<u8> = &objects[&(kind, at.server, at.disk)];
+        let start = at.slot as usize * block;
+        (start..start + block).map(|byte| content.get(byte).copied().unwrap_or(0)).collect()
+    };
+    let longest = objects.values().map(Vec::len).max().unwrap_or(0) as u64;
+    let blocks = longest.div_ceil(file.stripe.block_bytes) * file.stripe.disks();
+    for row in 0..=rows.row_of(blocks) + u64::from(file.stripe.servers) {
+        let mut sum = block_at(1, rows.parity(row));
+        for at in rows.data(row) {
+            sum.iter_mut().zip(block_at(0, at)).for_each(|(sum, byte)| *sum ^= byte);
+        }
+        let differs = sum.iter().any(|byte| *byte != 0);
+        assert!(!differs, "the parity of row {row} of {} differs: {sum:?}", file.file);
+    }
+}
+
+/// Panics unless each copy of a protected file has what the server has of whose part it is a copy,
+/// or all parity is that of its rows.
 pub(crate) async fn expect_copies_equal(cluster: &Cluster, file: &FileRecord) {
+    if let Some(rows) = file.protection.rows(&file.stripe) {
+        return expect_parity_equal(cluster, file, &rows).await;
+    }
     for place in (0..file.stripe.servers).map(ServerId) {
         let copy = file.protection.copy_of(place, file.stripe.servers).unwrap();
-        let worlds = [place, copy].map(|place| cluster.machine.world(file.pool.server(place).0));
-        for disk in 0..file.stripe.disks_per_server as usize {
-            let content = async |world: &SimulatedWorld<Bytes>, object: FileId| {
-                let disk = &world.disks()[disk];
-                let length = disk.metadata(object).await.unwrap().map_or(0, |it| it.length);
-                disk.read(object, 0, length).await.unwrap().to_vec()
-            };
-            let own = content(&worlds[0], file.file).await;
-            let copied = content(&worlds[1], copy_object(file.file)).await;
-            let what = format!("the copy of disk {disk} of {place} of {}", file.file);
+        for disk in (0..file.stripe.disks_per_server).map(DiskId) {
+            let own = object_of(cluster, file, (place, disk), file.file).await;
+            let copied = object_of(cluster, file, (copy, disk), copy_object(file.file)).await;
+            let what = format!("the copy of {disk} of {place} of {}", file.file);
             assert!(own == copied, "{what} differs: {own:?} {copied:?}");
         }
     }

@@ -202,7 +202,9 @@ static TOP: [Key; 24] = [
         "--protect",
         Kind::Word(PROTECTIONS),
         "Protection of the file against the loss of a server. mirror: the next server has a copy \
-         of what a server holds, and a write ends when both have it.",
+         of what a server holds, and a write ends when both have it. parity: each row of blocks \
+         has a parity block on a further server (parity:4 has rows of 4 blocks), and a write ends \
+         when the parity is changed.",
         field!(base.protection),
     ),
     case(

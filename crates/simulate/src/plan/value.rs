@@ -354,10 +354,21 @@ worded!(StartAngle, "start angle", STARTS {
     Independent = "independent"
 });
 
-worded!(Protection, "protection", PROTECTIONS {
-    None = "none",
-    Mirror = "mirror"
-});
+/// Words for protections. `parity:4` has rows of 4 blocks.
+pub(super) const PROTECTIONS: &[&str] = &["none", "mirror", "parity"];
+
+impl ConvertValue for Protection {
+    fn to_value(&self) -> Value {
+        Value::Word(self.to_string())
+    }
+
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Word(word) => word.parse().map_err(|error| cause(&error)),
+            _ => Err("a protection is none, mirror, parity or parity:BLOCKS".to_owned()),
+        }
+    }
+}
 
 /// Converts named strategies, where `all` stands for each of them.
 pub(super) fn strategies(value: &Value) -> Result<Vec<Strategy>, String> {

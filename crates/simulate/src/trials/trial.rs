@@ -235,6 +235,9 @@ mod tests {
                     .map(|protection| time(pattern, strategy, protection));
                 let ratio = mirrored / plain;
                 assert!((least..most).contains(&ratio), "{pattern} by {strategy}: {ratio}");
+                let parity = time(pattern, strategy, Protection::Parity { blocks: 0 });
+                let is_write = pattern != "rb";
+                assert_eq!(parity > 1.1 * plain, is_write, "{pattern} by {strategy}");
             }
         }
         let protection = Protection::Mirror;

@@ -11,6 +11,7 @@ list_cases![
     slices_are_ranges_of_bytes,
     pieces_of_a_payload_are_packed,
     nothing_is_a_payload,
+    exclusive_or_is_its_own_inverse,
     thaw_and_freeze_are_inverse,
     gather_packs_strided_pieces,
     scatter_places_strided_pieces,
@@ -123,6 +124,22 @@ fn nothing_is_a_payload<F: Fixture>(fixture: &mut F) {
         memory.scatter(&none, &F::payload(&[]));
         expect_bytes::<F>(&memory.freeze(), b"abc", "a memory after scattering nothing");
     });
+}
+
+fn exclusive_or_is_its_own_inverse<F: Fixture>(_: &mut F) {
+    for length in [0, 1, 7, 64, 1_001] {
+        let (one, other) = (pattern(1, length), pattern(2, length));
+        let [first, second] = [&one, &other].map(|bytes| F::payload(bytes));
+        let both = first.xor(&second);
+        assert_eq!(both.length(), length as u64);
+        // Data without bytes has only a length.
+        let (Some(_), Some(combined)) = (first.look_inside(), both.look_inside()) else { continue };
+        let expected: Vec<u8> = one.iter().zip(&other).map(|(one, other)| one ^ other).collect();
+        assert_eq!(combined, expected);
+        expect_bytes::<F>(&both.xor(&second), &one, "what was combined twice");
+    }
+    let shorter = catch_unwind(AssertUnwindSafe(|| F::payload(b"abc").xor(&F::payload(b"ab"))));
+    assert!(shorter.is_err(), "lengths differ");
 }
 
 fn thaw_and_freeze_are_inverse<F: Fixture>(fixture: &mut F) {

@@ -55,6 +55,11 @@ impl Payload for Bytes {
     fn digest(&self) -> u32 {
         crc32c::crc32c(&self.all[self.offset..self.offset + self.length])
     }
+
+    fn xor(&self, other: &Self) -> Self {
+        assert!(self.length == other.length, "both payloads must have the same length");
+        self.iter().zip(other.iter()).map(|(one, other)| one ^ other).collect::<Vec<u8>>().into()
+    }
 }
 
 /// Copies the pieces of some bytes. Panics when a run leaves them.

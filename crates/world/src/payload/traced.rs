@@ -109,6 +109,11 @@ impl Payload for Traced {
                 .fold(sum, |sum, number| crc32c::crc32c_append(sum, &number.to_le_bytes()))
         })
     }
+
+    fn xor(&self, other: &Self) -> Self {
+        assert!(self.length == other.length, "both payloads must have the same length");
+        Self::collect([Segment { origin: Origin::Nowhere, offset: 0, length: self.length }])
+    }
 }
 
 /// Memory that records the origin of each of its bytes.

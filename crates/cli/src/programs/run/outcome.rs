@@ -133,7 +133,8 @@ impl Outcome<'_> {
             })),
             "stored": {
                 "files": self.files.names.len(), "bytes": self.files.bytes,
-                "mirrored": self.files.mirrored, "files_behind": self.files_behind(),
+                "mirrored": self.files.mirrored,
+                "with_parity": self.files.with_parity, "files_behind": self.files_behind(),
             },
             "checked": self.checked.is_ok(),
             "place": self.place_json(),

@@ -96,15 +96,19 @@ fn processor(used: &ServersUse) -> String {
 
 /// Line that says what the loss of a server would have lost, if there are several.
 fn protection(outcome: &Outcome<'_>) -> Option<String> {
-    let (files, mirrored) = (outcome.files.names.len(), outcome.files.mirrored);
+    let files = outcome.files.names.len();
+    let protected = outcome.files.mirrored + outcome.files.with_parity;
+    let how = if outcome.files.with_parity > 0 { "with parity" } else { "twice" };
     if files == 0 || outcome.file.servers.len() < 2 {
         return None;
     }
-    let words = match (mirrored, outcome.files_behind()) {
+    let words = match (protected, outcome.files_behind()) {
         (0, _) => "once: a lost data directory loses files (--protect mirror keeps them)".into(),
-        (_, 0) if mirrored == files => "twice: the loss of any one server loses nothing".into(),
-        (_, 0) => format!("twice: {mirrored} of {}; others once", plural(files as u64, "file")),
-        (_, behind) => format!("twice, but the copies of {} lack changes", plural(behind, "file")),
+        (_, 0) if protected == files => format!("{how}: the loss of any one server loses nothing"),
+        (_, 0) => format!("{how}: {protected} of {}; others once", plural(files as u64, "file")),
+        (_, behind) => {
+            format!("{how}, but the protection of {} lacks changes", plural(behind, "file"))
+        }
     };
     Some(format!("  stored  {words}"))
 }

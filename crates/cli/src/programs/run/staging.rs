@@ -21,6 +21,8 @@ pub(super) struct Files {
     pub(super) bytes: u64,
     /// Number of those that are mirrored.
     pub(super) mirrored: usize,
+    /// Number of those that have parity.
+    pub(super) with_parity: usize,
 }
 
 impl Files {
@@ -55,6 +57,8 @@ impl Files {
             {
                 files.bytes += record.bytes;
                 files.mirrored += usize::from(record.protection == Protection::Mirror);
+                let has_parity = record.protection.rows(&record.stripe).is_some();
+                files.with_parity += usize::from(has_parity);
                 files.names.push(entry.name);
             }
         }

@@ -9,7 +9,7 @@ use super::value::{Value, check_unit};
 use crate::library::collective_options::CollectiveOptions;
 use filesystem::collective::Strategy;
 use interface::UserError;
-use policy::{DiskOrder, Protection};
+use policy::{DiskOrder, Protection, Stripe};
 use std::collections::BTreeMap;
 
 /// Most rejected hints that are kept; later ones are only counted.
@@ -125,7 +125,7 @@ impl Hints {
                 check_unit(*bytes)?;
                 self.block_bytes = Some(*bytes);
             }
-            (PROTECTION, Value::Word(word)) => self.protection = Some(self.checked(word)?),
+            (PROTECTION, Value::Text(word)) => self.protection = Some(self.checked(word)?),
             (STRIPING_FACTOR, Value::Number(number)) => self.check_factor(*number)?,
             ("romio_cb_write" | "romio_cb_read", Value::Word("disable")) => {
                 return Err(
@@ -144,7 +144,8 @@ impl Hints {
 
     fn checked(&self, word: &str) -> Result<Protection, String> {
         let protection: Protection = word.parse().map_err(|unknown| format!("{unknown}"))?;
-        let possible = protection.validate(self.servers.unwrap_or(u32::MAX));
+        let stripe = Stripe::round_robin(1, self.servers.unwrap_or(u32::MAX), 1);
+        let possible = protection.validate(&stripe);
         possible.map(|()| protection).map_err(|error| error.to_string())
     }
 

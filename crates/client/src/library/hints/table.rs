@@ -89,7 +89,6 @@ const METHODS: Form = Form::Choice(&[
     "node-grouping",
 ]);
 const ORDERS: Form = Form::Choice(&["sorted", "as-asked", "staggered"]);
-const PROTECTIONS: Form = Form::Choice(&["none", "mirror"]);
 const SWITCH: Form = Form::Choice(&["enable", "disable", "automatic"]);
 
 use Form::{Bool, Number, Size, Text};
@@ -102,7 +101,7 @@ pub const HINTS: &[Hint] = &[
     row(NODE_GROUP_SIZE, Number, Collectives, "members at a time; 0: one for each disk"),
     row(SYNC, Bool, Collectives, "collective writes end on stable storage"),
     row(BLOCK_SIZE, Size, NewFiles, "unit of striping of a new file"),
-    row(PROTECTION, PROTECTIONS, NewFiles, "mirror: a copy is at another server"),
+    row(PROTECTION, Text, NewFiles, "none, mirror, parity or parity:BLOCKS"),
     row(STRIPING_UNIT, Size, NewFiles, "the same as unisono_block_size"),
     row(STRIPING_FACTOR, Number, NewFiles, "number of servers: all of the instance"),
     row("romio_cb_write", SWITCH, Collectives, "collective writes are directed by servers"),

@@ -189,7 +189,7 @@ impl<W: World> Catalogue<W> {
         let NodeKind::File { stripe, protection, .. } = &mut node.kind else {
             return Err(not_a_file(node));
         };
-        let checked = wanted.validate(stripe.servers);
+        let checked = wanted.validate(stripe);
         checked.map_err(|error| Fault::BadRequest { cause: error.to_string() })?;
         if std::mem::replace(protection, wanted) == wanted {
             return Ok(());

@@ -29,6 +29,6 @@ pub(crate) fn check_record(record: &FileRecord, servers: u32) -> Result<(), Faul
     record.buffering.validate().map_err(|error| bad(error.to_string()))?;
     let pool = record.pool.validate(record.stripe.servers, servers);
     pool.map_err(|error| bad(error.to_string()))?;
-    let protection = record.protection.validate(record.stripe.servers);
+    let protection = record.protection.validate(&record.stripe);
     protection.map_err(|error| bad(error.to_string()))
 }

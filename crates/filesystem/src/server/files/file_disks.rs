@@ -94,7 +94,7 @@ impl<W: World> FileDisks<W> {
         let protection = self.protections.of(file.file).unwrap_or(file.protection());
         match protection {
             Protection::None => None,
-            Protection::Mirror => {
+            Protection::Mirror | Protection::Parity { .. } => {
                 let record = || FileRecord { protection, ..file.record() };
                 self.mirrors.of(file.file, record)
             }
@@ -201,7 +201,13 @@ impl<W: World> FileDisks<W> {
             return written.map_err(|error| self.fault(file, number, &error));
         };
         let range = ByteRange::new(offset, offset + payload.length());
-        let both = self.mirrors.write_both(&mirrored, number, (offset, payload));
+        let reached = file
+            .place_of(self.server)
+            .and_then(|place| file.stripe.file_bytes(place, number, range.end));
+        // While it is being cut, it has no byte beyond what stays.
+        let cuts = if file.tail_is_clean.get() { file.size().cuts } else { 0 };
+        let size = FileSize { cuts, bytes: reached.unwrap_or(0) };
+        let both = self.mirrors.write_both(&mirrored, number, (offset, payload), size);
         let (written, copied) = both.await?;
         if let Err(error) = written {
             let is_damaged = matches!(error, DiskError::Corrupt { .. });
@@ -293,6 +299,7 @@ impl<W: World> FileDisks<W> {
     pub(crate) async fn cut(&self, file: &OpenFile, bytes: u64) -> Result<(), Fault> {
         let Some(place) = file.place_of(self.server) else { return Ok(()) };
         self.lacking.until_listed().await;
+        let size = FileSize { cuts: file.size().cuts, bytes };
         for (number, disk) in self.of(file) {
             let kept = file.stripe.object_bytes(place, number, bytes);
             let cut = async || {
@@ -310,7 +317,7 @@ impl<W: World> FileDisks<W> {
                 self.recover(file, number, has_lost).await?;
                 continue;
             };
-            let (mut here, copied) = self.mirrors.cut_both(&mirrored, number, kept).await?;
+            let (mut here, copied) = self.mirrors.cut_both(&mirrored, number, kept, size).await?;
             let last = ByteRange::new(kept / PIECE_BYTES * PIECE_BYTES, kept);
             // The rest of its last piece is damaged here: the copy has it.
             if matches!(here, Err(DiskError::Corrupt { .. }))
@@ -325,6 +332,9 @@ impl<W: World> FileDisks<W> {
             })?;
             copied?;
             self.recover(file, number, has_lost).await?;
+        }
+        if let Some(mirrored) = self.mirrored(file) {
+            mirrored.end_cut(size);
         }
         Ok(())
     }
@@ -408,10 +418,10 @@ impl<W: World> FileDisks<W> {
     /// Removes the data of a file from all disks, with a copy that this server may have of another
     /// one's part.
     pub(crate) async fn remove(&self, file: FileId, protection: Protection) -> Result<(), Fault> {
-        let objects = match protection {
-            Protection::None => vec![file],
-            Protection::Mirror => vec![file, copy_object(file)],
-        };
+        let mut objects = vec![file];
+        if protection.is_redundant() {
+            objects.push(copy_object(file));
+        }
         let disks = self.world.disks().iter();
         let all = disks.flat_map(|disk| objects.iter().map(|object| disk.remove(*object)));
         let removed = join_all(all).await;

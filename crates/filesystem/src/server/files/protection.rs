@@ -27,7 +27,8 @@ impl<W: World> Server<W> {
             return Err(Fault::BadRequest { cause });
         }
         match protection {
-            Protection::Mirror => {
+            Protection::Mirror | Protection::Parity { .. } => {
+                self.mirrors().begin_parity(&record);
                 let mirrored = self.mirrors().of(file, || record);
                 let none = || Fault::BadRequest { cause: format!("{file} has no part here") };
                 let mirrored = mirrored.ok_or_else(none)?;

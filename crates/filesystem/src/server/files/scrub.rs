@@ -96,8 +96,8 @@ impl<W: World> FileDisks<W> {
         }
     }
 
-    /// Compares a range with its copy, which is written again if it differs. False if the range
-    /// itself is damaged.
+    /// Compares a range with its copy, or with its parity, which is written again if it differs.
+    /// False if the range itself is damaged.
     async fn compare(
         &self,
         file: &OpenFile,

@@ -4,10 +4,11 @@
 
 use super::mirrored_file::MirroredFile;
 use super::mirrors::Mirrors;
+use super::partner::Partner;
 use crate::signal::Signal;
 use futures_util::future::try_join_all;
 use std::cell::Cell;
-use units::{ByteRange, DiskId, Run};
+use units::{ByteRange, DiskId, Run, ServerId};
 use wire::{Fault, FileSize, LINE_BYTES_MAX, ObjectRequest, Reply};
 use world::{Memory, Payload, World};
 
@@ -15,7 +16,7 @@ use world::{Memory, Payload, World};
 const IN_FLIGHT_BYTES_MAX: u64 = 16 * LINE_BYTES_MAX;
 
 /// Bytes on the way to a copy. Given up when dropped.
-struct InFlight<'a>(&'a Cell<u64>, &'a Signal, u64);
+pub(super) struct InFlight<'a>(&'a Cell<u64>, &'a Signal, u64);
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
@@ -34,7 +35,7 @@ impl<W: World> Mirrors<W> {
         payload: W::Payload,
     ) -> Result<(), Fault> {
         let is_needed = file.is_filling(disk);
-        if !is_needed && file.is_behind() && !self.others.is_connected(file.copy_at) {
+        if !is_needed && file.is_behind() && !self.others.is_connected(file.copy_at()) {
             self.note_difference(file, disk);
             return Ok(());
         }
@@ -44,10 +45,10 @@ impl<W: World> Mirrors<W> {
             let _in_flight = self.take_in_flight(bytes).await;
             let body = payload.slice(piece.start - offset, bytes);
             let write = ObjectRequest::Write { file: file.file, disk, offset: piece.start };
-            self.call(file, write, Some(body)).await
+            self.call(file, file.copy_at(), write, Some(body)).await
         });
         let written = try_join_all(writes).await.map(|_| ());
-        self.unless_behind((file, disk), written)
+        self.unless_behind((file, disk, &file.partners[0]), written)
     }
 
     /// Frees, of the copy, what is beyond the first `length` bytes of an object, which is being cut
@@ -59,8 +60,8 @@ impl<W: World> Mirrors<W> {
         length: u64,
     ) -> Result<(), Fault> {
         let cut = ObjectRequest::Truncate { file: file.file, disk, length };
-        let cut = self.call(file, cut, None).await.map(|_| ());
-        self.unless_behind((file, disk), cut)
+        let cut = self.call(file, file.copy_at(), cut, None).await.map(|_| ());
+        self.unless_behind((file, disk, &file.partners[0]), cut)
     }
 
     /// Reads a range of an object from the copy of a file, for this server, which lacks it.
@@ -73,6 +74,9 @@ impl<W: World> Mirrors<W> {
         disk: DiskId,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
+        if file.rows.is_some() {
+            return self.read_rows(file, disk, range).await;
+        }
         let is_current = async || match file.is_filling(disk) {
             // For such a disk the copy is the file.
             true => Ok(()),
@@ -83,7 +87,7 @@ impl<W: World> Mirrors<W> {
             let (offset, length) = (piece.start, piece.length());
             let _in_flight = self.take_in_flight(length).await;
             let read = ObjectRequest::Read { file: file.file, disk, offset, length };
-            let (_, body) = self.call(file, read, None).await?;
+            let (_, body) = self.call(file, file.copy_at(), read, None).await?;
             let none = || Fault::BadRequest { cause: "a copy was answered without bytes".into() };
             let body = body.filter(|body| body.length() == length).ok_or_else(none)?;
             Ok::<_, Fault>((piece, body))
@@ -106,9 +110,12 @@ impl<W: World> Mirrors<W> {
         range: ByteRange,
         own: &W::Payload,
     ) -> Result<bool, Fault> {
+        if let Some(rows) = &file.rows {
+            return self.is_parity_equal(file, rows, (disk, range), own).await;
+        }
         let (offset, length) = (range.start, range.length());
         let digest = ObjectRequest::Digest { file: file.file, disk, offset, length };
-        match self.ask(file, digest, None).await {
+        match self.ask(file, file.copy_at(), digest, None).await {
             Ok(Reply::Digests(found)) => Ok(found == [own.digest()]),
             Ok(other) => Err(unexpected(&other)),
             Err(Fault::DiskFailed { .. }) => Ok(false),
@@ -127,11 +134,11 @@ impl<W: World> Mirrors<W> {
     ) -> Result<(), Fault> {
         let number = file.file;
         let write = ObjectRequest::Write { file: number, disk, offset };
-        match self.ask(file, write.clone(), Some(own.clone())).await {
+        match self.ask(file, file.copy_at(), write.clone(), Some(own.clone())).await {
             Err(Fault::DiskFailed { .. }) if is_last => {
                 let cut = ObjectRequest::Truncate { file: number, disk, length: offset };
-                self.ask(file, cut, None).await?;
-                self.ask(file, write, Some(own)).await.map(|_| ())
+                self.ask(file, file.copy_at(), cut, None).await?;
+                self.ask(file, file.copy_at(), write, Some(own)).await.map(|_| ())
             }
             written => written.map(|_| ()),
         }
@@ -146,9 +153,13 @@ impl<W: World> Mirrors<W> {
         place: (u64, bool),
         own: W::Payload,
     ) -> Result<(), Fault> {
+        if let Some(rows) = &file.rows {
+            let range = ByteRange::new(place.0, place.0 + own.length());
+            return self.encode_again(file, rows, (disk, range)).await;
+        }
         self.write_again(file, disk, place, own).await?;
         let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
-        self.ask(file, sync, None).await.map(|_| ())
+        self.ask(file, file.copy_at(), sync, None).await.map(|_| ())
     }
 
     /// Returns the length of an object of the copy of a file, if there is one.
@@ -157,7 +168,8 @@ impl<W: World> Mirrors<W> {
         file: &MirroredFile,
         disk: DiskId,
     ) -> Result<Option<u64>, Fault> {
-        let lost = || Fault::BadRequest { cause: format!("the copy at {} is lost", file.copy_at) };
+        let lost =
+            || Fault::BadRequest { cause: format!("the copy at {} is lost", file.copy_at()) };
         self.length_unless_lost(file, disk).await?.ok_or_else(lost)
     }
 
@@ -167,8 +179,14 @@ impl<W: World> Mirrors<W> {
         file: &MirroredFile,
         disk: DiskId,
     ) -> Result<Option<Option<u64>>, Fault> {
+        if let Some(rows) = &file.rows {
+            // All that is known of it is how long the file is.
+            let reached = self.reached_by_others(file).await?.max(file.cut_to());
+            let length = rows.stripe().object_bytes(file.place, disk, reached.bytes);
+            return Ok(Some((length > 0).then_some(length)));
+        }
         let length = ObjectRequest::Length { file: file.file, disk };
-        match self.call(file, length, None).await? {
+        match self.call(file, file.copy_at(), length, None).await? {
             (Reply::Length { bytes }, _) => Ok(Some(bytes)),
             (Reply::LostCopy, _) => Ok(None),
             (other, _) => Err(unexpected(&other)),
@@ -178,15 +196,20 @@ impl<W: World> Mirrors<W> {
     pub(super) async fn keep_size_of_copy(
         &self,
         file: &MirroredFile,
+        partner: &Partner,
         size: FileSize,
     ) -> Result<(), Fault> {
         let keep = ObjectRequest::KeepSize { file: file.file, size };
-        self.ask(file, keep, None).await.map(|_| ())
+        self.ask(file, partner.server, keep, None).await.map(|_| ())
     }
 
     /// Returns the size that is kept with the copy of a file, or the least one.
     pub(crate) async fn size_of_copy(&self, file: &MirroredFile) -> Result<FileSize, Fault> {
-        match self.ask(file, ObjectRequest::KeptSize { file: file.file }, None).await? {
+        if file.rows.is_some() {
+            return self.reached_by_others(file).await;
+        }
+        let kept = ObjectRequest::KeptSize { file: file.file };
+        match self.ask(file, file.copy_at(), kept, None).await? {
             Reply::Size(size) => Ok(size),
             // What is known elsewhere counts.
             Reply::LostCopy => Ok(FileSize::default()),
@@ -201,39 +224,45 @@ impl<W: World> Mirrors<W> {
         file: &MirroredFile,
         changes: Option<u64>,
     ) -> Result<(), Fault> {
-        let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
-        self.ask(file, sync, None).await?;
+        let stored = file.partners.iter().map(async |partner| {
+            let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
+            self.ask(file, partner.server, sync, None).await
+        });
+        try_join_all(stored).await?;
         file.stored_at_copy(changes);
         Ok(())
     }
 
-    /// Calls the server with the copy of a file; returns the body of the reply too.
+    /// Calls a server with a copy of a file, or a piece of its rows; returns the body of the reply
+    /// too.
     pub(super) async fn call(
         &self,
         file: &MirroredFile,
+        server: ServerId,
         request: ObjectRequest,
         body: Option<W::Payload>,
     ) -> Result<(Reply, Option<W::Payload>), Fault> {
         if file.has_filling() {
             // The copy is all that there is: its server may be there again.
-            self.others.reach_again(file.copy_at).await?;
+            self.others.reach_again(server).await?;
         }
-        self.others.call(file.copy_at, request, body).await
+        self.others.call(server, request, body).await
     }
 
-    /// Calls the server with the copy of a file.
+    /// Calls a server with a copy of a file.
     pub(super) async fn ask(
         &self,
         file: &MirroredFile,
+        server: ServerId,
         request: ObjectRequest,
         body: Option<W::Payload>,
     ) -> Result<Reply, Fault> {
         let _in_flight = self.take_in_flight(body.as_ref().map_or(0, Payload::length)).await;
-        self.call(file, request, body).await.map(|(reply, _)| reply)
+        self.call(file, server, request, body).await.map(|(reply, _)| reply)
     }
 
     /// Waits until so many bytes may be on the way to copies. One piece always may.
-    async fn take_in_flight(&self, bytes: u64) -> InFlight<'_> {
+    pub(super) async fn take_in_flight(&self, bytes: u64) -> InFlight<'_> {
         let has_room = || {
             let before = self.in_flight_bytes.get();
             (before == 0 || before + bytes <= IN_FLIGHT_BYTES_MAX)

@@ -1,55 +1,67 @@
-//! A mirrored file, as the server of one of its parts sees it.
+//! A mirrored file, or one with parity, as the server of one of its parts sees it.
 //!
 //! Invariants:
-//! - A range is not compared or repaired while it changes, and the reverse.
+//! - A range is not compared, repaired or combined with others while it changes, and the reverse.
 //! - A file is marked on stable storage before any byte of it changes.
 
+use super::partner::Partner;
 use crate::signal::Signal;
-use policy::Protection;
+use policy::Rows;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, FileId, ServerId};
-use wire::FileRecord;
+use wire::{FileRecord, FileSize};
 
-/// Mirrored file with a part at this server.
+/// Protected file with a part at this server.
 pub(crate) struct MirroredFile {
     pub(crate) file: FileId,
     /// Number of disks of each server that it uses.
     pub(super) disks: u32,
-    /// Server with the copy of the part of this one.
-    pub(super) copy_at: ServerId,
+    /// Place of this server among those of the file.
+    pub(super) place: ServerId,
+    /// Servers with the copy of the part of this one, or with parity of it.
+    pub(super) partners: Vec<Partner>,
+    /// Rows, if the file has parity.
+    pub(super) rows: Option<Rows>,
     /// Record with which it is marked.
     pub(super) record: FileRecord,
     mark: Cell<Mark>,
-    /// True while the copy may lack changes.
-    is_behind: Cell<bool>,
     /// Number of changes that have begun.
     changes: Cell<u64>,
-    /// Number of changes that the copy does not have.
-    missed: Cell<u64>,
-    /// Number of connections to the server with the copy that had ended when the copy was equal and
-    /// stored. When another one ends, the copy may lose what has changed since.
-    ended: Cell<u64>,
     /// Ranges of objects that change.
     changing: RefCell<Vec<(u64, DiskId, ByteRange)>>,
     /// Range that is compared or repaired.
     locked: Cell<Option<(DiskId, ByteRange)>>,
+    /// Ranges that are combined with pieces of other servers.
+    held: RefCell<Vec<(u64, DiskId, ByteRange)>>,
     next: Cell<u64>,
-    /// True after the copy could not be stored: what it has then need not be what it returns.
-    is_unstored: Cell<bool>,
     changed: Signal,
     /// Disks that lack the part of this server, with the first byte of the object that they lack.
     /// For them the copy is the file.
     filling: RefCell<BTreeMap<DiskId, Progress>>,
-    /// Number of connections to the server with the copy that had ended when filling began, or
-    /// began anew.
-    filling_since: Cell<u64>,
+    /// Disks that lack the parity that this server has of others.
+    lost_parity: RefCell<BTreeMap<DiskId, ParityProgress>>,
+    /// Size after the last cut that this server has made of its part, or is about to.
+    cut_to: Cell<FileSize>,
+    /// Size after the last cut that this server has made of all of its part.
+    has_cut_to: Cell<FileSize>,
+    /// Number of the last cut of which the servers with parity were told.
+    told_cuts: Cell<u64>,
     /// Number of changes that were stored at the copy, as far as that matters while disks are
     /// filled.
     stored_changes: Cell<u64>,
     /// Notified when a copy of any file is behind.
     fell_behind: Rc<Signal>,
+}
+
+/// Progress of a disk whose parity is made anew.
+#[derive(Clone, Copy, Default, Debug)]
+struct ParityProgress {
+    /// First byte of the object that it lacks.
+    to: u64,
+    /// End of the changes that it did not take, because they will be in what is made.
+    passed_to: u64,
 }
 
 /// Progress of a disk that is filled.
@@ -86,6 +98,9 @@ pub(crate) struct Changing<'a> {
 /// Range that does not change. Released when dropped.
 pub(crate) struct Locked<'a>(&'a MirroredFile);
 
+/// Range that does not change while other servers combine theirs. Released when dropped.
+pub(super) struct Held<'a>(&'a MirroredFile, u64);
+
 /// Right to mark a file. If it is dropped without a mark, the file is not marked.
 pub(super) struct Marking<'a>(&'a MirroredFile);
 
@@ -113,6 +128,13 @@ impl Drop for Locked<'_> {
     }
 }
 
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.held.borrow_mut().retain(|(number, ..)| *number != self.1);
+        self.0.changed.notify();
+    }
+}
+
 impl Drop for Marking<'_> {
     fn drop(&mut self) {
         if self.0.mark.get() == Mark::Coming {
@@ -123,11 +145,11 @@ impl Drop for Marking<'_> {
 }
 
 impl Marking<'_> {
-    /// Notes that the mark is on stable storage, after `ended` connections to the server with the
-    /// copy have ended.
-    pub(super) fn stored(self, ended: u64) {
+    /// Notes that the mark is on stable storage, after `ended` connections to each server with a
+    /// copy had ended.
+    pub(super) fn stored(self, ended: &[u64]) {
         self.0.mark.set(Mark::There);
-        self.0.ended.set(ended);
+        self.0.partners.iter().zip(ended).for_each(|(partner, ended)| partner.stored(*ended));
     }
 }
 
@@ -136,30 +158,38 @@ fn overlaps((disk, range): (DiskId, ByteRange), (other, others): (DiskId, ByteRa
 }
 
 impl MirroredFile {
-    /// State of the part of server `own` of a file, if the file is mirrored and has one.
+    /// State of the part of server `own` of a file, if the file is protected and has one.
     pub(super) fn of(record: &FileRecord, own: ServerId, fell_behind: &Rc<Signal>) -> Option<Self> {
         let place = record.place_of(own)?;
-        let copy = match record.protection {
-            Protection::None => return None,
-            mirror @ Protection::Mirror => mirror.copy_of(place, record.stripe.servers)?,
+        let (protection, servers) = (record.protection, record.stripe.servers);
+        let rows = protection.rows(&record.stripe);
+        let partners: Vec<ServerId> = match &rows {
+            Some(_) => (0..servers).map(ServerId).filter(|other| *other != place).collect(),
+            None => protection.copy_of(place, servers).into_iter().collect(),
         };
+        if partners.is_empty() {
+            return None;
+        }
+        let partners = partners.into_iter().map(|at| Partner::new(record.pool.server(at)));
         Some(Self {
             file: record.file,
             disks: record.stripe.disks_per_server,
-            copy_at: record.pool.server(copy),
+            place,
+            partners: partners.collect(),
+            rows,
             record: record.clone(),
             mark: Cell::new(Mark::Absent),
-            is_behind: Cell::new(false),
             changes: Cell::new(0),
-            missed: Cell::new(0),
-            ended: Cell::new(0),
             changing: RefCell::default(),
             locked: Cell::new(None),
+            held: RefCell::default(),
             next: Cell::new(0),
-            is_unstored: Cell::new(false),
             changed: Signal::default(),
             filling: RefCell::default(),
-            filling_since: Cell::new(0),
+            lost_parity: RefCell::default(),
+            cut_to: Cell::default(),
+            has_cut_to: Cell::default(),
+            told_cuts: Cell::new(0),
             stored_changes: Cell::new(0),
             fell_behind: Rc::clone(fell_behind),
         })
@@ -173,13 +203,24 @@ impl MirroredFile {
     ) -> Option<Self> {
         let file = Self::of(record, own, fell_behind)?;
         file.mark.set(Mark::There);
-        file.is_behind.set(true);
+        file.partners.iter().for_each(|partner| partner.may_be_behind());
         Some(file)
     }
 
-    /// True while the copy may lack changes.
+    /// Server with the copy of a mirrored file.
+    pub(super) fn copy_at(&self) -> ServerId {
+        self.partners[0].server
+    }
+
+    /// Server with parity, of those of the file.
+    pub(super) fn partner_at(&self, place: ServerId) -> Option<&Partner> {
+        let server = self.record.pool.server(place);
+        self.partners.iter().find(|partner| partner.server == server)
+    }
+
+    /// True while a copy, or parity, may lack changes.
     pub(crate) fn is_behind(&self) -> bool {
-        self.is_behind.get()
+        self.partners.iter().any(Partner::is_behind)
     }
 
     /// True while a mark is on stable storage.
@@ -203,7 +244,7 @@ impl MirroredFile {
     /// Takes the mark away if the file is as its copy: nothing has changed since there were
     /// `changes` changes. Returns false if it stays.
     pub(super) fn take_mark(&self, changes: u64) -> bool {
-        let is_equal = !self.is_behind.get()
+        let is_equal = !self.is_behind()
             && self.changes.get() == changes
             && self.changing.borrow().is_empty()
             && self.is_marked();
@@ -226,7 +267,10 @@ impl MirroredFile {
             let changing = self.changing.borrow();
             let mut others = changing.iter().map(|(_, on, one)| (*on, *one));
             let is_changing = others.any(|it| overlaps(it, (disk, range)));
-            (!is_locked && !is_changing).then_some(())
+            let held = self.held.borrow();
+            let mut held = held.iter().map(|(_, on, one)| (*on, *one));
+            let is_held = held.any(|it| overlaps(it, (disk, range)));
+            (!is_locked && !is_changing && !is_held).then_some(())
         };
         self.changed.until(is_free).await;
         let number = self.next.replace(self.next.get() + 1);
@@ -250,25 +294,55 @@ impl MirroredFile {
         locked
     }
 
-    /// Notes that what a disk has may differ from the copy. The copy lacks a change then, or has
-    /// one that failed here; where the disk is being filled, it is filled anew.
+    /// Waits until a range of an object does not change, and keeps it so while other servers
+    /// combine theirs.
+    pub(super) async fn hold(&self, disk: DiskId, range: ByteRange) -> Held<'_> {
+        let number = self.next.replace(self.next.get() + 1);
+        let is_free = || {
+            let changing = self.changing.borrow();
+            let mut changing = changing.iter().map(|(_, on, one)| (*on, *one));
+            if changing.any(|it| overlaps(it, (disk, range))) {
+                return None;
+            }
+            self.held.borrow_mut().push((number, disk, range));
+            Some(Held(self, number))
+        };
+        self.changed.until(is_free).await
+    }
+
+    /// Notes that what a disk has may differ from all copies, or parity. They lack a change then,
+    /// or have one that failed here; where the disk is being filled, it is filled anew.
     pub(super) fn differ(&self, disk: DiskId) {
         match self.filling.borrow_mut().get_mut(&disk) {
             Some(progress) => progress.begin_anew(),
-            None => self.miss(),
+            None => self.partners.iter().for_each(|partner| self.miss(partner)),
         }
     }
 
-    /// Notes that disks lack the part of this server. `ended` connections to the server with the
-    /// copy have ended.
-    pub(super) fn begin_filling(&self, disks: impl IntoIterator<Item = DiskId>, ended: u64) {
+    /// As [`differ`](Self::differ), for what one server has.
+    pub(super) fn differ_from(&self, disk: DiskId, partner: &Partner) {
+        match self.filling.borrow_mut().get_mut(&disk) {
+            Some(progress) => progress.begin_anew(),
+            None => self.miss(partner),
+        }
+    }
+
+    /// Notes that disks lack the part of this server. `ended` gives the number of connections to a
+    /// server that have ended.
+    pub(super) fn begin_filling(
+        &self,
+        disks: impl IntoIterator<Item = DiskId>,
+        ended: impl Fn(ServerId) -> u64,
+    ) {
         let mut filling = self.filling.borrow_mut();
         disks.into_iter().for_each(|disk| _ = filling.entry(disk).or_default());
-        self.filling_since.set(ended);
+        for partner in &self.partners {
+            partner.begin_filling(ended(partner.server));
+        }
         drop(filling);
         if self.is_all_filling() {
-            // There is nothing that the copy could be behind of.
-            self.is_behind.set(false);
+            // There is nothing that a copy could be behind of.
+            self.partners.iter().for_each(|partner| partner.expect_nothing());
         }
     }
 
@@ -324,8 +398,8 @@ impl MirroredFile {
 
     /// Fills all anew if a further connection to the server with the copy has ended, of which
     /// `ended` have. Returns true if changes may be lost there that clients count as written.
-    pub(super) fn notice_ended_source(&self, ended: u64) -> bool {
-        if !self.has_filling() || self.filling_since.replace(ended) == ended {
+    pub(super) fn notice_ended_source(&self, partner: &Partner, ended: u64) -> bool {
+        if !self.has_filling() || !partner.has_ended_again(ended) {
             return false;
         }
         self.fill_anew();
@@ -349,54 +423,102 @@ impl MirroredFile {
     pub(crate) fn end_filling(&self) {
         let is_filled = self.is_filled();
         self.filling.borrow_mut().clear();
-        self.ended.set(self.filling_since.get());
-        if !is_filled {
-            self.miss();
+        for partner in &self.partners {
+            partner.end_filling();
+            if !is_filled {
+                self.miss(partner);
+            }
         }
     }
 
-    /// Notes that the copy lacks a change, or has one that failed here.
-    pub(super) fn miss(&self) {
-        self.missed.update(|missed| missed + 1);
-        self.is_behind.set(true);
+    /// Notes that a server lacks a change, or has one that failed here.
+    pub(super) fn miss(&self, partner: &Partner) {
+        partner.miss();
         self.fell_behind.notify();
     }
 
-    /// True if the copy must be written without a comparison, since it could not be stored.
-    pub(super) fn is_unstored(&self) -> bool {
-        self.is_unstored.get()
+    /// Notes that all servers lack a change.
+    pub(super) fn miss_all(&self) {
+        self.partners.iter().for_each(|partner| self.miss(partner));
     }
 
-    /// Notes whether the copy could be stored.
-    pub(super) fn set_unstored(&self, is_unstored: bool) {
-        self.is_unstored.set(is_unstored);
-    }
-
-    /// True if the copy is behind, and is compared as one that lacks anything.
+    /// True if all copies are behind, and are compared as ones that lack anything.
     pub(super) fn is_renewed_whole(&self) -> bool {
-        self.is_behind.get() && self.missed.get() > 0
+        self.partners.iter().all(|partner| partner.is_behind() && partner.missed() > 0)
     }
 
-    /// Number of changes that the copy has missed.
-    pub(super) fn missed(&self) -> u64 {
-        self.missed.get()
+    /// True if a copy has missed a change.
+    pub(super) fn has_missed(&self) -> bool {
+        self.partners.iter().any(|partner| partner.missed() > 0)
     }
 
-    /// True if no connection to the server with the copy has ended since the file was marked or
-    /// renewed.
-    pub(super) fn is_connected_since(&self, ended: u64) -> bool {
-        self.ended.get() == ended
+    /// Notes that this server is about to cut its part.
+    pub(super) fn begin_cut(&self, size: FileSize) {
+        self.cut_to.update(|known| known.max(size));
     }
 
-    /// Notes that the copy has everything, unless it has missed more than `missed` changes. `ended`
-    /// connections to its server had ended before, and none since.
-    pub(super) fn caught_up(&self, missed: u64, ended: u64) -> bool {
-        let is_equal = self.missed.get() == missed;
-        if is_equal {
-            self.is_behind.set(false);
-            self.ended.set(ended);
+    /// Notes that it has cut all of its part.
+    pub(crate) fn end_cut(&self, size: FileSize) {
+        self.has_cut_to.update(|known| known.max(size));
+    }
+
+    /// Size after the last cut that it has made, or the least one.
+    pub(super) fn has_cut_to(&self) -> FileSize {
+        self.has_cut_to.get()
+    }
+
+    /// Size after the last cut that it has made or is about to, or the least one.
+    pub(super) fn cut_to(&self) -> FileSize {
+        self.cut_to.get()
+    }
+
+    /// True if the servers with parity were not told of a cut yet.
+    pub(super) fn is_cut_news(&self, size: FileSize) -> bool {
+        size.cuts > self.told_cuts.get()
+    }
+
+    /// Notes that they were told of a cut, or are behind.
+    pub(super) fn told_of_cut(&self, size: FileSize) {
+        self.told_cuts.update(|told| told.max(size.cuts));
+    }
+
+    /// Notes that disks lack parity that this server had of others.
+    pub(super) fn lose_parity(&self, disks: impl IntoIterator<Item = DiskId>) {
+        let mut lost = self.lost_parity.borrow_mut();
+        disks.into_iter().for_each(|disk| _ = lost.insert(disk, ParityProgress::default()));
+    }
+
+    /// First byte of an object with parity that a disk lacks; `None` if it lacks nothing.
+    pub(crate) fn lacks_parity_from(&self, disk: DiskId) -> Option<u64> {
+        self.lost_parity.borrow().get(&disk).map(|progress| progress.to)
+    }
+
+    /// Notes that a range of parity was made that a disk lacked.
+    pub(super) fn made_parity(&self, disk: DiskId, range: ByteRange) {
+        if let Some(progress) = self.lost_parity.borrow_mut().get_mut(&disk)
+            && progress.to == range.start
+        {
+            progress.to = range.end;
         }
-        is_equal
+    }
+
+    /// Notes that changes of parity up to `end` of an object are not made, because a disk lacks it.
+    pub(super) fn pass_parity(&self, disk: DiskId, end: u64) {
+        if let Some(progress) = self.lost_parity.borrow_mut().get_mut(&disk) {
+            progress.passed_to = progress.passed_to.max(end);
+        }
+    }
+
+    /// Notes that a disk has all the parity of a file, of which the object has `bytes` bytes.
+    /// Returns false if it lacks some.
+    pub(crate) fn has_parity(&self, disk: DiskId, bytes: u64) -> bool {
+        let mut lost = self.lost_parity.borrow_mut();
+        let is_whole = |progress: &ParityProgress| progress.to >= bytes.max(progress.passed_to);
+        let is_whole = lost.get(&disk).is_none_or(is_whole);
+        if is_whole {
+            lost.remove(&disk);
+        }
+        is_whole
     }
 }
 
@@ -406,7 +528,7 @@ mod tests {
     //! goes only when nothing has changed since.
     use super::*;
     use futures_util::FutureExt;
-    use policy::{Buffering, Pool, Stripe};
+    use policy::{Buffering, Pool, Protection, Stripe};
 
     fn mirrored() -> MirroredFile {
         let record = FileRecord {
@@ -422,7 +544,7 @@ mod tests {
         let of = |server| MirroredFile::of(&record, ServerId(server), &Rc::default());
         assert!(of(2).is_none(), "it has no part there");
         let last = of(1).expect("it has a part there");
-        assert_eq!(last.copy_at, ServerId(0));
+        assert_eq!(last.copy_at(), ServerId(0));
         of(0).expect("it has a part there")
     }
 
@@ -449,7 +571,7 @@ mod tests {
         let marking = file.begin_mark().now_or_never().flatten().expect("it is not marked");
         assert!(file.begin_mark().now_or_never().is_none(), "it is being marked");
         drop(marking);
-        file.begin_mark().now_or_never().flatten().expect("the mark failed").stored(0);
+        file.begin_mark().now_or_never().flatten().expect("the mark failed").stored(&[0]);
         assert!(file.begin_mark().now_or_never().is_some_and(|marking| marking.is_none()));
         let begin = || file.begin_change(DiskId(0), ByteRange::new(0, 1)).now_or_never().unwrap();
         let change = begin();
@@ -460,10 +582,10 @@ mod tests {
         assert!(!file.take_mark(changes));
         again.end();
         assert!(!file.take_mark(changes), "it has changed since");
-        file.miss();
+        file.miss_all();
         let changes = file.ended_changes().expect("it has ended");
         assert!(!file.take_mark(changes), "its copy is behind");
-        assert!(!file.caught_up(0, 0) && file.caught_up(1, 0));
+        assert!(!file.partners[0].caught_up(0, 0) && file.partners[0].caught_up(1, 0));
         assert!(file.take_mark(changes) && !file.is_marked());
     }
 }

@@ -9,6 +9,8 @@
 
 use super::marks::Marks;
 use super::mirrored_file::{Changing, MirroredFile};
+use super::parity_objects::ParityObjects;
+use super::partner::Partner;
 use crate::server::catalogue::Catalogue;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::write_failures::WriteFailures;
@@ -16,7 +18,7 @@ use crate::server::other_servers::OtherServers;
 use crate::server::refill::Lacking;
 use crate::signal::Signal;
 use crate::task_lock::TaskLock;
-use futures_util::future::join;
+use futures_util::future::{join, try_join_all};
 use futures_util::stream::{self, StreamExt};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -68,6 +70,8 @@ pub(crate) struct Mirrors<W: World> {
     pub(super) must_clear: Cell<bool>,
     /// Told of files that were rolled back: their bytes may be older than those that were read.
     when_rolled_back: RefCell<Option<ToldRolledBack>>,
+    /// Parity that this server has of others.
+    pub(super) parity: ParityObjects,
     /// Work that goes on when its request is given up.
     work: Scope<W, Infallible>,
 }
@@ -87,9 +91,12 @@ impl<W: World> Mirrors<W> {
         let must_clear = Cell::new(!marked.is_empty() || marks.may_be_behind());
         let marked =
             marked.iter().filter_map(|record| MirroredFile::marked(record, own, &fell_behind));
-        let marked = marked.inspect(|file| match lacking.to_fill(file.file) {
-            none if none.is_empty() => {}
-            disks => file.begin_filling(disks, 0),
+        let marked = marked.inspect(|file| {
+            file.lose_parity(lacking.parity_to_make(file.file));
+            match lacking.to_fill(file.file) {
+                none if none.is_empty() => {}
+                disks => file.begin_filling(disks, |_| 0),
+            }
         });
         let files = marked.map(|file| (file.file, Rc::new(file))).collect();
         Self {
@@ -108,6 +115,7 @@ impl<W: World> Mirrors<W> {
             fell_behind,
             must_clear,
             when_rolled_back: RefCell::default(),
+            parity: ParityObjects::default(),
             work: Scope::new(world.clone()),
             world,
         }
@@ -124,22 +132,30 @@ impl<W: World> Mirrors<W> {
         known.or_else(|| {
             let mirrored = Rc::new(MirroredFile::of(&record(), self.own, &self.fell_behind)?);
             self.begin_filling_of(&mirrored);
+            mirrored.lose_parity(self.lacking.parity_to_make(file));
             self.files.borrow_mut().insert(file, Rc::clone(&mirrored));
             Some(mirrored)
         })
     }
 
-    /// Notes which disks lack parts of the files that are known, when all that is lacking is known.
+    /// State of a file, if it is known here.
+    pub(super) fn known(&self, file: FileId) -> Option<Rc<MirroredFile>> {
+        self.files.borrow().get(&file).cloned()
+    }
+
+    /// Notes which disks lack parts of the files that are known, or parity, when all that is
+    /// lacking is known.
     pub(crate) fn begin_filling(&self) {
         for file in self.files.borrow().values() {
             self.begin_filling_of(file);
+            file.lose_parity(self.lacking.parity_to_make(file.file));
         }
     }
 
     fn begin_filling_of(&self, file: &MirroredFile) {
         let disks = self.lacking.to_fill(file.file);
         if !disks.is_empty() {
-            file.begin_filling(disks, self.others.ended(file.copy_at));
+            file.begin_filling(disks, |server| self.others.ended(server));
         }
     }
 
@@ -166,6 +182,7 @@ impl<W: World> Mirrors<W> {
     /// Forgets a file whose data is dropped.
     pub(crate) fn forget(&self, file: FileId) {
         self.files.borrow_mut().remove(&file);
+        self.parity.forget(file);
         self.marks.unmark(file);
         self.lacking.forget(file);
     }
@@ -177,6 +194,7 @@ impl<W: World> Mirrors<W> {
             drop(known.lock(disk, ByteRange::new(0, u64::MAX)).await);
         }
         self.files.borrow_mut().remove(&file);
+        self.parity.forget(file);
         self.marks.unmark(file);
     }
 
@@ -195,25 +213,45 @@ impl<W: World> Mirrors<W> {
         self.files.borrow().contains_key(&file.file)
     }
 
-    /// Writes bytes of an object here and to the copy, to the end, also when the caller is given
-    /// up. Returns both outcomes.
+    /// Writes bytes of an object here and to the copy, or parity, to the end, also when the caller
+    /// is given up. Returns both outcomes. `size` is that of the file, as far as these bytes show
+    /// it.
     ///
     /// # Errors
-    /// Fails when the file cannot be marked; then nothing was written.
+    /// Fails when the file cannot be marked, and when bytes that this server lacks cannot be known;
+    /// then nothing was written.
     pub(crate) async fn write_both(
         self: &Rc<Self>,
         file: &Rc<MirroredFile>,
         number: DiskId,
         (offset, payload): (u64, W::Payload),
+        size: FileSize,
     ) -> Result<(Result<(), DiskError>, Result<(), Fault>), Fault> {
         let (mirrors, file) = (Rc::clone(self), Rc::clone(file));
         self.to_its_end(async move {
             let range = ByteRange::new(offset, offset + payload.length());
             let changing = mirrors.begin_change(&file, number, range).await?;
             let disk = &mirrors.world.disks()[number.0 as usize];
-            let written = disk.write(file.file, offset, payload.clone());
-            let copied = mirrors.write(&file, number, offset, payload);
-            let outcomes = join(written, copied).await;
+            let outcomes = match &file.rows {
+                None => {
+                    let written = disk.write(file.file, offset, payload.clone());
+                    join(written, mirrors.write(&file, number, offset, payload)).await
+                }
+                Some(_) => {
+                    let change = mirrors.change_of(&file, number, (offset, &payload));
+                    let change = match change.await {
+                        Ok(change) => change,
+                        Err(fault) => {
+                            // Nothing has changed.
+                            changing.end();
+                            return Err(fault);
+                        }
+                    };
+                    let written = disk.write(file.file, offset, payload);
+                    let place = (number, range, size);
+                    join(written, mirrors.change_parity(&file, place, change)).await
+                }
+            };
             changing.end();
             Ok(outcomes)
         })
@@ -230,8 +268,10 @@ impl<W: World> Mirrors<W> {
         file: &Rc<MirroredFile>,
         number: DiskId,
         length: u64,
+        size: FileSize,
     ) -> Result<(Result<(), DiskError>, Result<(), Fault>), Fault> {
         let (mirrors, file) = (Rc::clone(self), Rc::clone(file));
+        file.begin_cut(size);
         self.to_its_end(async move {
             let beyond = ByteRange::new(length, u64::MAX);
             let changing = mirrors.begin_change(&file, number, beyond).await?;
@@ -240,7 +280,14 @@ impl<W: World> Mirrors<W> {
                 disk.truncate(file.file, length).await?;
                 disk.sync(file.file).await
             };
-            let outcomes = join(cut, mirrors.cut(&file, number, length)).await;
+            let outcomes = match &file.rows {
+                None => join(cut, mirrors.cut(&file, number, length)).await,
+                // What is cut must be known.
+                Some(_) => {
+                    let changed = mirrors.cut_from_parity(&file, number, (length, size)).await;
+                    (cut.await, changed)
+                }
+            };
             changing.end();
             Ok(outcomes)
         })
@@ -266,9 +313,10 @@ impl<W: World> Mirrors<W> {
     /// Marks a file, if it is not marked.
     async fn mark(&self, file: &MirroredFile) -> Result<(), Fault> {
         if let Some(marking) = file.begin_mark().await {
-            let ended = self.others.ended(file.copy_at);
+            let ended = file.partners.iter().map(|partner| self.others.ended(partner.server));
+            let ended: Vec<u64> = ended.collect();
             self.marks.mark(&file.record).await?;
-            marking.stored(ended);
+            marking.stored(&ended);
         }
         Ok(())
     }
@@ -277,7 +325,7 @@ impl<W: World> Mirrors<W> {
     /// where it does.
     pub(crate) async fn lose_copy(&self, file: &MirroredFile) -> Result<(), Fault> {
         self.mark(file).await?;
-        file.miss();
+        file.miss_all();
         Ok(())
     }
 
@@ -307,18 +355,21 @@ impl<W: World> Mirrors<W> {
             }
         }
         loop {
+            let is_behind: Vec<bool> = file.partners.iter().map(Partner::is_behind).collect();
             if file.is_behind() {
                 // What is stored here counts as stored, and may not be in the copy.
                 self.record(true).await?;
-                if file.is_behind() {
-                    return Ok(());
-                }
-                // It was renewed meanwhile.
             }
-            let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
-            let synced = self.call(file, sync, None).await.map(|_| ());
-            self.unless_behind((file, FIRST), synced)?;
-            if !file.is_behind() {
+            let current = file.partners.iter().filter(|partner| !partner.is_behind());
+            let synced = current.map(async |partner| {
+                let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
+                let synced = self.call(file, partner.server, sync, None).await.map(|_| ());
+                self.unless_behind((file, FIRST, partner), synced)
+            });
+            try_join_all(synced).await?;
+            // Those that were renewed meanwhile are to be stored, and of those that could not be,
+            // the catalogue is told.
+            if file.partners.iter().map(Partner::is_behind).eq(is_behind) {
                 break;
             }
         }
@@ -331,15 +382,22 @@ impl<W: World> Mirrors<W> {
     /// Keeps, with the copy of a file, a size that no data shows and that is kept here.
     pub(crate) async fn keep_size(&self, file: &MirroredFile, size: FileSize) -> Result<(), Fault> {
         self.mark(file).await?;
-        let kept = self.keep_size_of_copy(file, size).await;
-        self.unless_behind((file, FIRST), kept)
+        let kept = file.partners.iter().map(async |partner| {
+            let kept = self.keep_size_of_copy(file, partner, size).await;
+            self.unless_behind((file, FIRST, partner), kept)
+        });
+        try_join_all(kept).await.map(|_| ())
     }
 
     /// Keeps, with the copy of a file that is renewed, the size that is kept here.
-    pub(super) async fn renew_size(&self, file: &MirroredFile) -> Result<(), Fault> {
+    pub(super) async fn renew_size(
+        &self,
+        file: &MirroredFile,
+        partner: &Partner,
+    ) -> Result<(), Fault> {
         match self.kept_sizes.of(file.file).await? {
             none if none == FileSize::default() => Ok(()),
-            size => self.keep_size_of_copy(file, size).await,
+            size => self.keep_size_of_copy(file, partner, size).await,
         }
     }
 
@@ -350,16 +408,16 @@ impl<W: World> Mirrors<W> {
         }
     }
 
-    /// Number of connections to the server with the copy of a file that have ended.
-    pub(super) fn ended(&self, file: &MirroredFile) -> u64 {
-        self.others.ended(file.copy_at)
+    /// Number of connections to a server with a copy that have ended.
+    pub(super) fn ended(&self, partner: &Partner) -> u64 {
+        self.others.ended(partner.server)
     }
 
     /// Handles the outcome of a change of the copy. A server without room fails the change. Another
     /// one that did not make it leaves the copy behind.
     pub(super) fn unless_behind(
         &self,
-        (file, disk): (&MirroredFile, DiskId),
+        (file, disk, partner): (&MirroredFile, DiskId, &Partner),
         outcome: Result<(), Fault>,
     ) -> Result<(), Fault> {
         match outcome {
@@ -367,21 +425,21 @@ impl<W: World> Mirrors<W> {
             // The file is being removed.
             Err(Fault::NoSuchFile { .. }) => Ok(()),
             Err(fault @ (Fault::NoSpace { .. } | Fault::ReadOnly)) => {
-                self.note_difference(file, disk);
+                file.differ_from(disk, partner);
                 Err(fault)
             }
             Err(fault) if file.is_filling(disk) => {
                 self.notice_ended_connections();
-                self.note_difference(file, disk);
+                file.differ_from(disk, partner);
                 Err(fault)
             }
             Err(fault) => {
                 self.notice_ended_connections();
-                if !file.is_behind() {
-                    let (server, name) = (file.copy_at.0, file.record.name.as_str());
-                    warn!(server, file = name, %fault, "the copy of a mirrored file is behind");
+                if !partner.is_behind() {
+                    let (server, name) = (partner.server.0, file.record.name.as_str());
+                    warn!(server, file = name, %fault, "the protection of a file is behind");
                 }
-                self.note_difference(file, disk);
+                file.differ_from(disk, partner);
                 Ok(())
             }
         }
@@ -410,16 +468,22 @@ impl<W: World> Mirrors<W> {
     /// fault of changes that may be lost, which clients count as written: where this server is
     /// filled from the copy, nobody else has them.
     pub(crate) fn notice_ended_connection(&self, file: &MirroredFile) -> Option<Fault> {
-        let ended = self.others.ended(file.copy_at);
-        let may_lack = file.is_marked() && !file.is_behind() && !file.is_connected_since(ended);
+        let faults = file.partners.iter().filter_map(|one| self.notice_ended(file, one));
+        faults.fold(None, |first, fault| first.or(Some(fault)))
+    }
+
+    fn notice_ended(&self, file: &MirroredFile, partner: &Partner) -> Option<Fault> {
+        let ended = self.others.ended(partner.server);
+        let is_connected = partner.is_connected_since(ended);
+        let may_lack = file.is_marked() && !partner.is_behind() && !is_connected;
         if may_lack && !file.is_all_filling() {
-            file.miss();
+            file.miss(partner);
         }
-        if !file.notice_ended_source(ended) {
+        if !file.notice_ended_source(partner, ended) {
             return None;
         }
         self.tell_rolled_back(file);
-        let cause = format!("{} was lost, with the only copy", file.copy_at);
+        let cause = format!("{} was lost, with the only copy", partner.server);
         let fault = Fault::WritesLost { cause };
         self.failures.record(file.file, fault.clone());
         Some(fault)

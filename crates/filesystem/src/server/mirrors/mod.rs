@@ -23,11 +23,17 @@ mod mirrored_file;
 #[expect(clippy::module_inception, reason = "the state that the other files serve")]
 mod mirrors;
 mod objects;
+mod parity_changes;
+mod parity_objects;
+mod parity_renewal;
+mod partner;
 mod recording;
 mod renewal;
 mod repair;
+mod rows;
 
 pub(crate) use copy_calls::unexpected;
 pub(crate) use marks::Marks;
 pub(crate) use mirrored_file::MirroredFile;
 pub(crate) use mirrors::{CATALOGUE, FIRST, Mirrors, PIECE_BYTES};
+pub(crate) use parity_changes::cut_to_fit as pieces_of_row;

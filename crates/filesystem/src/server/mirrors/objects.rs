@@ -12,7 +12,7 @@ use policy::copy_object;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{DiskId, FileId, PeerId};
-use wire::{Fault, LINE_BYTES_MAX, ObjectRequest, Reply, RequestId};
+use wire::{Fault, FileRecord, FileSize, LINE_BYTES_MAX, ObjectRequest, Reply, RequestId};
 use world::{Disk, DiskError, Payload, World};
 
 impl<W: World> Server<W> {
@@ -23,8 +23,16 @@ impl<W: World> Server<W> {
         request: ObjectRequest,
         body: Option<W::Payload>,
     ) -> Result<(), Infallible> {
-        use ObjectRequest::{Renewing, Sync, Truncate, Write};
-        if matches!(request, Renewing { .. } | Sync { .. } | Truncate { .. } | Write { .. }) {
+        use ObjectRequest::{Combine, Encode, Renewing, Sync, Truncate, Write};
+        if matches!(
+            request,
+            Combine { .. }
+                | Encode(_)
+                | Renewing { .. }
+                | Sync { .. }
+                | Truncate { .. }
+                | Write { .. }
+        ) {
             self.clients().note_change_of_copy(self.world().now());
         }
         self.answer(call, None, rare(self.serve_object(call.0, request, body))).await
@@ -56,6 +64,12 @@ impl<W: World> Server<W> {
             | ObjectRequest::LostCopy { .. }
             | ObjectRequest::KeepSize { .. }
             | ObjectRequest::KeptSize { .. }) => self.serve_notice(from, request).await,
+            request @ (ObjectRequest::Combine { .. }
+            | ObjectRequest::Gather(_)
+            | ObjectRequest::Encode(_)
+            | ObjectRequest::Reach { .. }
+            | ObjectRequest::Reached { .. }
+            | ObjectRequest::CutParity { .. }) => self.serve_parity(request, body).await,
             ObjectRequest::Write { file, disk, offset } => {
                 self.check_not_read_only()?;
                 self.check_not_dropped(file)?;
@@ -82,7 +96,11 @@ impl<W: World> Server<W> {
                 Ok(Reply::Digests(vec![data.digest()]).into())
             }
             ObjectRequest::Sync { file, disks } => {
-                self.lacking().check_copy(file, from, false)?;
+                // Parity that is lacking is made anew without the sender.
+                if self.lacking().parity_record(file).is_none() {
+                    self.lacking().check_copy(file, from, false)?;
+                }
+                self.mirrors().keep_size_of_parity(file).await?;
                 self.sync_copy(file, disks).await
             }
             ObjectRequest::Truncate { file, disk, length } => {
@@ -91,7 +109,8 @@ impl<W: World> Server<W> {
                 self.cut_copy(file, disk, length).await
             }
             ObjectRequest::Length { file, disk } => {
-                if self.lacking().check_copy(file, from, false).is_err() {
+                let is_parity = self.lacking().parity_record(file).is_some();
+                if !is_parity && self.lacking().check_copy(file, from, false).is_err() {
                     return Ok(Reply::LostCopy.into());
                 }
                 let metadata = self.disk(disk)?.metadata(copy_object(file)).await;
@@ -152,6 +171,71 @@ impl<W: World> Server<W> {
                 Ok(Reply::Size(self.kept_sizes().of(copy_object(file)).await?).into())
             }
             other => Err(Fault::BadRequest { cause: format!("{other:?} is no notice") }),
+        }
+    }
+
+    /// Serves a request for parity, or for a piece of a row.
+    async fn serve_parity(
+        self: &Rc<Self>,
+        request: ObjectRequest,
+        body: Option<W::Payload>,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        let checked = |record: &FileRecord| {
+            self.check_record(record)?;
+            self.check_not_dropped(record.file)
+        };
+        match request {
+            ObjectRequest::Combine { file, disk, offset, size } => {
+                self.check_not_read_only()?;
+                self.check_not_dropped(file)?;
+                let body = body.filter(|body| body.length() <= LINE_BYTES_MAX);
+                let none = || Fault::BadRequest { cause: "a change has no bytes".to_owned() };
+                let body = body.ok_or_else(none)?;
+                self.mirrors().combine(file, (disk, offset), size, body).await?;
+                Ok(Reply::Done.into())
+            }
+            ObjectRequest::Gather(row) => {
+                checked(&row.record)?;
+                let data = self.mirrors().take_part(row, None, ObjectRequest::Gather).await?;
+                let data = data.map(|data| (data, None));
+                Ok(Answer { reply: Reply::Done, data, permit: None })
+            }
+            ObjectRequest::Encode(row) => {
+                self.check_not_read_only()?;
+                checked(&row.record)?;
+                self.mirrors().take_part(row, body, ObjectRequest::Encode).await?;
+                Ok(Reply::Done.into())
+            }
+            ObjectRequest::Reach { record } => {
+                checked(&record)?;
+                let own = match self.files().find(record.file)? {
+                    // What is beyond its end is about to be freed.
+                    Some(open) if !open.tail_is_clean.get() => {
+                        let known = self.mirrors().size_of_parity(record.file).await?;
+                        return Ok(Reply::Size(known.max(open.size())).into());
+                    }
+                    Some(open) => open.size(),
+                    None => {
+                        let known = FileSize { cuts: record.cuts, bytes: record.bytes };
+                        known.max(self.kept_sizes().of(record.file).await?)
+                    }
+                };
+                Ok(Reply::Size(self.mirrors().reach(&record, own).await?).into())
+            }
+            ObjectRequest::Reached { file, size } => {
+                self.check_not_read_only()?;
+                self.check_not_dropped(file)?;
+                size.validate()?;
+                self.mirrors().learn_reach(file, size).await?;
+                Ok(Reply::Done.into())
+            }
+            ObjectRequest::CutParity { record, size } => {
+                self.check_not_read_only()?;
+                checked(&record)?;
+                let beyond = self.mirrors().cut_parity(*record, size).await?;
+                Ok(Reply::Length { bytes: Some(beyond) }.into())
+            }
+            other => Err(Fault::BadRequest { cause: format!("{other:?} is not for parity") }),
         }
     }
 

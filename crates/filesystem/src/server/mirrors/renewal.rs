@@ -25,7 +25,7 @@ impl<W: World> Mirrors<W> {
         loop {
             let has_work = || (self.files_behind() > 0 || self.must_clear.get()).then_some(());
             self.fell_behind.until(has_work).await;
-            if self.behind().iter().any(|file| file.missed() > 0) {
+            if self.behind().iter().any(|file| file.has_missed()) {
                 // A sync waits for it anyway.
                 let _ = self.record(true).await;
             }
@@ -69,16 +69,20 @@ impl<W: World> Mirrors<W> {
         if file.has_filling() {
             return Err("it is the source of what is filled here".to_owned());
         }
+        if let Some(rows) = &file.rows {
+            return self.renew_parity(file, rows).await;
+        }
+        let partner = &file.partners[0];
         // While it cannot be reached, no range is locked.
         let renewing = ObjectRequest::Renewing { file: file.file };
-        let was_lost = match self.ask(file, renewing, None).await.map_err(told)? {
-            Reply::LostCopy if file.missed() == 0 => {
-                file.miss();
+        let was_lost = match self.ask(file, partner.server, renewing, None).await.map_err(told)? {
+            Reply::LostCopy if partner.missed() == 0 => {
+                file.miss(partner);
                 true
             }
             reply => reply == Reply::LostCopy,
         };
-        let (missed, ended) = (file.missed(), self.ended(file));
+        let (missed, ended) = (partner.missed(), self.ended(partner));
         for disk in (0..file.disks).map(DiskId) {
             match self.renew_object(file, disk).await {
                 // It was removed while this server was away.
@@ -89,7 +93,7 @@ impl<W: World> Mirrors<W> {
                 renewed => renewed.map_err(told)?,
             }
         }
-        self.renew_size(file).await.map_err(told)?;
+        self.renew_size(file, partner).await.map_err(told)?;
         let changes = file.ended_changes();
         for disk in (0..file.disks).map(DiskId) {
             disk_of(&self.world, disk)
@@ -99,17 +103,17 @@ impl<W: World> Mirrors<W> {
                 .map_err(|error| error.to_string())?;
         }
         let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
-        let synced = self.ask(file, sync, None).await;
-        file.set_unstored(synced.is_err());
+        let synced = self.ask(file, partner.server, sync, None).await;
+        partner.set_unstored(synced.is_err());
         synced.map_err(told)?;
-        if self.ended(file) != ended {
+        if self.ended(partner) != ended {
             return Err("its server was not connected all the time".to_owned());
         }
         if was_lost {
             let renewed = ObjectRequest::Renewed { file: file.file };
-            self.ask(file, renewed, None).await.map_err(told)?;
+            self.ask(file, partner.server, renewed, None).await.map_err(told)?;
         }
-        match file.caught_up(missed, ended) {
+        match partner.caught_up(missed, ended) {
             false => Err("it has missed further changes".to_owned()),
             true => Ok(changes),
         }
@@ -136,7 +140,7 @@ impl<W: World> Mirrors<W> {
             let piece = ByteRange::new(piece.start, end);
             let own = self.own_or_repaired(file, disk, piece).await?;
             // Zeros beyond its end make it longer.
-            let may_be_equal = piece.end <= there && !file.is_unstored();
+            let may_be_equal = piece.end <= there && !file.partners[0].is_unstored();
             if !may_be_equal || !self.is_equal(file, disk, piece, &own).await? {
                 let place = (piece.start, piece.end == length);
                 self.write_again(file, disk, place, own).await?;
@@ -150,9 +154,11 @@ impl<W: World> Mirrors<W> {
         let _locked = file.lock(disk, ByteRange::new(0, u64::MAX)).await;
         let length = self.own_length(file, disk).await?;
         let cut = |length| ObjectRequest::Truncate { file: file.file, disk, length };
-        match self.ask(file, cut(length), None).await {
+        match self.ask(file, file.copy_at(), cut(length), None).await {
             // Damage at its new end: it is written anew.
-            Err(Fault::DiskFailed { .. }) => _ = self.ask(file, cut(0), None).await?,
+            Err(Fault::DiskFailed { .. }) => {
+                _ = self.ask(file, file.copy_at(), cut(0), None).await?
+            }
             cut => _ = cut?,
         }
         Ok((length, self.length(file, disk).await?.unwrap_or(0)))
@@ -176,7 +182,7 @@ impl<W: World> Mirrors<W> {
         let read = async || own.read(file.file, range.start, range.length()).await;
         let failed = |error: DiskError| disk_fault(self.own(), &error);
         match read().await {
-            Err(DiskError::Corrupt { .. }) if file.missed() == 0 => {}
+            Err(DiskError::Corrupt { .. }) if !file.has_missed() => {}
             read => return read.map_err(failed),
         }
         let there = self.length(file, disk).await?.unwrap_or(0);

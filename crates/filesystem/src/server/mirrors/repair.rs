@@ -6,6 +6,7 @@
 
 use super::mirrored_file::MirroredFile;
 use super::mirrors::{Mirrors, PIECE_BYTES};
+use super::partner::Partner;
 use std::rc::Rc;
 use tracing::{info, warn};
 use units::{ByteRange, DiskId};
@@ -15,13 +16,25 @@ use world::{Disk, Payload, World};
 impl<W: World> Mirrors<W> {
     /// Refuses a copy that may lack changes.
     pub(crate) async fn check_current(&self, file: &MirroredFile) -> Result<(), Fault> {
+        for partner in &file.partners {
+            self.check_current_at(file, partner).await?;
+        }
+        Ok(())
+    }
+
+    /// Refuses the copy, or parity, of one server, if it may lack changes.
+    pub(super) async fn check_current_at(
+        &self,
+        file: &MirroredFile,
+        partner: &Partner,
+    ) -> Result<(), Fault> {
         // Whoever writes or syncs the file gets its fault.
         let _ = self.notice_ended_connection(file);
-        let lacks_changes = file.is_behind() && file.missed() > 0;
+        let lacks_changes = partner.is_behind() && partner.missed() > 0;
         // Where all marks are lost too, it is not known which copies are behind.
-        let may_be_recorded = file.is_behind() || self.marks.are_none();
+        let may_be_recorded = partner.is_behind() || self.marks.are_none();
         if lacks_changes || may_be_recorded && self.are_recorded_behind().await? {
-            let cause = format!("the copy at {} may lack changes", file.copy_at);
+            let cause = format!("the copy or parity at {} may lack changes", partner.server);
             return Err(Fault::BadRequest { cause });
         }
         Ok(())
@@ -52,7 +65,10 @@ impl<W: World> Mirrors<W> {
         range: ByteRange,
         read_only: bool,
     ) -> Result<(W::Payload, bool), Fault> {
-        let there = self.length(file, number).await?;
+        let there = match file.rows {
+            Some(_) => self.own_length_or_guess(file, number).await?,
+            None => self.length(file, number).await?,
+        };
         let none = || Fault::BadRequest { cause: "there is no copy".to_owned() };
         let there = there.ok_or_else(none)?;
         let start = range.start / PIECE_BYTES * PIECE_BYTES;
@@ -70,6 +86,19 @@ impl<W: World> Mirrors<W> {
             false => self.put_back(file, number, start, (data.clone(), there)).await,
         };
         Ok((data.slice(range.start - start, range.length()), is_repaired))
+    }
+
+    /// Returns the length of an object of this server, or what it should be if it is lost.
+    async fn own_length_or_guess(
+        &self,
+        file: &MirroredFile,
+        number: DiskId,
+    ) -> Result<Option<u64>, Fault> {
+        let disk = &self.world.disks()[number.0 as usize];
+        match disk.metadata(file.file).await {
+            Ok(Some(known)) => Ok(Some(known.length)),
+            _ => self.length(file, number).await,
+        }
     }
 
     /// Writes whole pieces of an object, of which nothing changes, as they are in the copy, and

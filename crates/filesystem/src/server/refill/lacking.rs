@@ -81,8 +81,17 @@ impl LackingFile {
             disks.iter().map(|disk| stripe.object_bytes(place, *disk, self.record.bytes)).sum()
         };
         let own = if self.is_lost { 0 } else { of(place, &self.own) };
+        if let Some(rows) = self.record.protection.rows(stripe) {
+            let bytes = |disk: &DiskId| rows.parity_bytes(place, *disk, self.record.bytes);
+            return own + self.copy.iter().map(bytes).sum::<u64>();
+        }
         let copied = self.record.protection.copied_at(place, stripe.servers);
         own + copied.map_or(0, |place| of(place, &self.copy))
+    }
+
+    fn lacks_parity(&self) -> bool {
+        let record = &self.record;
+        !self.copy.is_empty() && record.protection.rows(&record.stripe).is_some()
     }
 
     fn is_to_fill(&self) -> bool {
@@ -192,6 +201,27 @@ impl<W: World> Lacking<W> {
         known.map(|known| known.file.record.clone())
     }
 
+    /// Record of a file whose parity here is to be made anew.
+    pub(crate) fn parity_record(&self, file: FileId) -> Option<FileRecord> {
+        let listed = self.listed.borrow();
+        let known = listed.get(&file).filter(|known| known.file.lacks_parity());
+        known.map(|known| known.file.record.clone())
+    }
+
+    /// Disks that lack the parity of a file.
+    pub(crate) fn parity_to_make(&self, file: FileId) -> Vec<DiskId> {
+        let listed = self.listed.borrow();
+        let known = listed.get(&file).filter(|known| known.file.lacks_parity());
+        known.map_or_else(Vec::new, |known| known.file.copy.clone())
+    }
+
+    /// Returns all files whose parity here is to be made anew.
+    pub(super) fn all_parity_to_make(&self) -> Vec<FileRecord> {
+        let listed = self.listed.borrow();
+        let files = listed.values().filter(|known| known.file.lacks_parity());
+        files.map(|known| known.file.record.clone()).collect()
+    }
+
     /// True if this server has lost its part of a mirrored file, of which the copy lacks changes.
     pub(crate) fn has_lost_mirrored(&self) -> bool {
         let listed = self.listed.borrow();
@@ -260,7 +290,7 @@ impl<W: World> Lacking<W> {
     }
 
     /// Puts files on the list.
-    pub(super) async fn list(&self, files: Vec<LackingFile>) -> Result<(), Fault> {
+    pub(crate) async fn list(&self, files: Vec<LackingFile>) -> Result<(), Fault> {
         let _one_at_a_time = self.change.lock().await;
         let files = files.into_iter().map(|new| {
             // An earlier directory may have been filled in part only.

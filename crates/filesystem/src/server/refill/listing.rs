@@ -86,8 +86,9 @@ impl<W: World> Server<W> {
             return None;
         }
         let is_mirrored = record.protection != Protection::None;
-        let copied = record.protection.copied_at(place, stripe.servers);
-        let copy = copied.map_or_else(Vec::new, |_| own.clone());
+        let has_copy = record.protection.copied_at(place, stripe.servers).is_some()
+            || record.protection.rows(stripe).is_some();
+        let copy = if has_copy { own.clone() } else { Vec::new() };
         // With the marks, it is known which copies may lack changes.
         let may_lack = is_behind && (disks.contains(&FIRST) || self.mirrors().is_marked(&record));
         let is_lost = !is_mirrored || may_lack;

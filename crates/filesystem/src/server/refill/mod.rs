@@ -7,6 +7,7 @@
 //! | `listing.rs` | a new directory lacks its part of all files that the catalogue has |
 //! | `filling.rs` | this server's own parts are filled from their copies |
 //! | `lost_copies.rs` | copies that were lost are written anew by the servers of the parts |
+//! | `parity.rs` | parity that was lost is made anew from the pieces of its rows |
 //!
 //! Until a part is filled, its copy is the file: reads come from there, and a write that does not
 //! reach the copy fails. Afterwards it is as any other part of a mirrored file
@@ -16,11 +17,12 @@ mod filling;
 mod lacking;
 mod listing;
 mod lost_copies;
+mod parity;
 
 pub(crate) use lacking::{Lacking, LackingFile};
 
 use super::state::Server;
-use futures_util::future::join;
+use futures_util::future::join3;
 use std::rc::Rc;
 use units::Duration;
 use world::World;
@@ -34,6 +36,6 @@ impl<W: World> Server<W> {
         self.list_lacking().await;
         // The server may have ended before it was told.
         self.record_lost().await;
-        join(self.fill_parts(), self.announce_lost_copies()).await;
+        join3(self.fill_parts(), self.announce_lost_copies(), self.make_parity()).await;
     }
 }

@@ -1,0 +1,270 @@
+//! Parity that this server has of what other servers hold.
+//!
+//! Invariants:
+//! - Changes of a piece of parity are made one after the other; in which order makes no difference.
+//! - Parity that this server lacks is not read. Changes of it are not made: what is made anew has
+//!   them.
+
+use super::mirrored_file::MirroredFile;
+use super::mirrors::Mirrors;
+use crate::server::faults::{disk_fault, disk_of};
+use crate::server::refill::LackingFile;
+use crate::task_lock::TaskLock;
+use policy::{BYTES_MAX, copy_object};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use tracing::warn;
+use units::{ByteRange, DiskId, FileId};
+use wire::{Fault, FileRecord, FileSize};
+use world::{Disk, DiskError, Payload, World};
+
+/// What is known of the parity at this server besides its bytes.
+#[derive(Default)]
+pub(super) struct ParityObjects {
+    /// Sizes of files that changes of their parity have shown. A sync stores them.
+    sizes: RefCell<BTreeMap<FileId, FileSize>>,
+    /// Held while an object changes.
+    turns: RefCell<BTreeMap<(FileId, DiskId), Rc<TaskLock>>>,
+    /// Held while parity is cut.
+    cutting: TaskLock,
+}
+
+impl ParityObjects {
+    fn turn(&self, file: FileId, disk: DiskId) -> Rc<TaskLock> {
+        let mut turns = self.turns.borrow_mut();
+        // Those that nobody uses.
+        turns.retain(|_, lock| Rc::strong_count(lock) > 1);
+        Rc::clone(turns.entry((file, disk)).or_default())
+    }
+
+    fn learn(&self, file: FileId, size: FileSize) {
+        let mut sizes = self.sizes.borrow_mut();
+        let known = sizes.entry(file).or_default();
+        *known = size.max(*known);
+    }
+
+    /// Forgets a file whose data is dropped.
+    pub(super) fn forget(&self, file: FileId) {
+        self.sizes.borrow_mut().remove(&file);
+    }
+}
+
+impl<W: World> Mirrors<W> {
+    /// Changes bytes of the parity of a file by a difference.
+    pub(crate) async fn combine(
+        &self,
+        file: FileId,
+        (number, offset): (DiskId, u64),
+        size: FileSize,
+        difference: W::Payload,
+    ) -> Result<(), Fault> {
+        let end = offset.checked_add(difference.length()).filter(|end| *end <= BYTES_MAX);
+        let Some(end) = end else {
+            return Err(Fault::BadRequest { cause: "parity lies beyond every file".to_owned() });
+        };
+        size.validate()?;
+        let (disk, object) = (disk_of(&self.world, number)?, copy_object(file));
+        let turn = self.parity.turn(file, number);
+        let _turn = turn.lock().await;
+        self.parity.learn(file, size);
+        let mut difference = difference;
+        if let Some(from) = self.lacks_parity_from(file, number) {
+            if let Some(known) = self.known(file).filter(|_| end > from) {
+                known.pass_parity(number, end);
+            }
+            if from <= offset {
+                return Ok(());
+            }
+            difference = difference.slice(0, end.min(from) - offset);
+        }
+        let failed = |error: DiskError| disk_fault(self.own, &error);
+        let known = disk.metadata(object).await.map_err(failed)?;
+        let combined = match known {
+            Some(known) if known.length > offset => {
+                let before = disk.read(object, offset, difference.length()).await;
+                difference.xor(&before.map_err(failed)?)
+            }
+            _ => difference,
+        };
+        disk.write(object, offset, combined).await.map_err(failed)
+    }
+
+    /// First byte that a disk lacks of the parity of a file, if it lacks some.
+    fn lacks_parity_from(&self, file: FileId, disk: DiskId) -> Option<u64> {
+        if self.lacking.is_empty() {
+            return None;
+        }
+        let record = self.lacking.parity_record(file)?;
+        self.of(file, || record)?.lacks_parity_from(disk)
+    }
+
+    /// Reads parity for another server, which lacks what it is of.
+    pub(super) async fn read_parity(
+        &self,
+        file: &MirroredFile,
+        disk: DiskId,
+        range: ByteRange,
+    ) -> Result<W::Payload, Fault> {
+        if file.lacks_parity_from(disk).is_some_and(|from| from < range.end) {
+            let cause = format!("the parity at {} was lost with its directory", self.own);
+            return Err(Fault::BadRequest { cause });
+        }
+        let turn = self.parity.turn(file.file, disk);
+        let _turn = turn.lock().await;
+        let object = copy_object(file.file);
+        let read = disk_of(&self.world, disk)?.read(object, range.start, range.length()).await;
+        read.map_err(|error| disk_fault(self.own, &error))
+    }
+
+    /// Stores parity that was made anew, of pieces that do not change.
+    pub(super) async fn store_parity(
+        &self,
+        file: &Rc<MirroredFile>,
+        (number, range): (DiskId, ByteRange),
+        parity: W::Payload,
+    ) -> Result<(), Fault> {
+        let (disk, object) = (disk_of(&self.world, number)?, copy_object(file.file));
+        let failed = |error: DiskError| disk_fault(self.own, &error);
+        let turn = self.parity.turn(file.file, number);
+        let stored = async {
+            let _turn = turn.lock().await;
+            let length = disk.metadata(object).await?.map_or(0, |known| known.length);
+            let kept = range.end.min(length).saturating_sub(range.start);
+            let parity = without_zeros(parity, kept);
+            if parity.length() > 0 {
+                disk.write(object, range.start, parity).await?;
+            }
+            file.made_parity(number, range);
+            Ok(())
+        };
+        match stored.await {
+            Err(error @ DiskError::Corrupt { .. }) => {
+                // The rest of a piece is damaged, which belongs to other rows.
+                self.lose_parity(file).await?;
+                Err(failed(error))
+            }
+            stored => stored.map_err(failed),
+        }
+    }
+
+    /// Records that this server lacks the parity that it had of a file: all of it is made anew.
+    async fn lose_parity(&self, file: &Rc<MirroredFile>) -> Result<(), Fault> {
+        let disks: Vec<DiskId> = (0..file.disks).map(DiskId).collect();
+        warn!(file = file.file.0, "the parity of a file is made anew");
+        file.lose_parity(disks.iter().copied());
+        let record = file.record.clone();
+        let (own, is_lost, is_unmarked) = (Vec::new(), false, false);
+        let lacking = LackingFile { record, own, copy: disks, is_lost, is_unmarked };
+        self.lacking.list(vec![lacking]).await
+    }
+
+    /// Frees the parity behind the last row of a file that was cut, once for each cut. Returns the
+    /// number of bytes that are behind it.
+    pub(crate) async fn cut_parity(
+        &self,
+        record: FileRecord,
+        size: FileSize,
+    ) -> Result<u64, Fault> {
+        size.validate()?;
+        let bad = || Fault::BadRequest { cause: "no parity of that file is here".to_owned() };
+        let place = record.place_of(self.own).ok_or_else(bad)?;
+        let rows = record.protection.rows(&record.stripe).ok_or_else(bad)?;
+        let _one_at_a_time = self.parity.cutting.lock().await;
+        let (file, object) = (record.file, copy_object(record.file));
+        let is_first = size.cuts > self.size_of_parity(file).await?.cuts;
+        self.parity.learn(file, size);
+        let mut beyond = 0;
+        for number in (0..record.stripe.disks_per_server).map(DiskId) {
+            let disk = disk_of(&self.world, number)?;
+            let turn = self.parity.turn(file, number);
+            let _turn = turn.lock().await;
+            let kept = rows.parity_bytes(place, number, size.bytes);
+            let known = disk.metadata(object).await;
+            let known = known.map_err(|error| disk_fault(self.own, &error))?;
+            let length = known.map_or(0, |known| known.length);
+            if length <= kept {
+                continue;
+            }
+            if !is_first {
+                beyond = beyond.max(length - kept);
+                continue;
+            }
+            let cut = async {
+                disk.truncate(object, kept).await?;
+                disk.sync(object).await
+            };
+            match cut.await {
+                Ok(()) => {}
+                Err(DiskError::Corrupt { .. }) => {
+                    let known = self.of(file, || record.clone()).ok_or_else(bad)?;
+                    self.lose_parity(&known).await?;
+                }
+                Err(error) => return Err(disk_fault(self.own, &error)),
+            }
+        }
+        if is_first {
+            self.kept_sizes.keep(object, size).await?;
+        }
+        Ok(beyond)
+    }
+
+    /// Size of a file, as far as changes of the parity here have shown it.
+    pub(crate) async fn size_of_parity(&self, file: FileId) -> Result<FileSize, Fault> {
+        let shown = self.parity.sizes.borrow().get(&file).copied().unwrap_or_default();
+        Ok(self.kept_sizes.of(copy_object(file)).await?.max(shown))
+    }
+
+    /// Stores the size of a file that changes of its parity here have shown.
+    pub(crate) async fn keep_size_of_parity(&self, file: FileId) -> Result<(), Fault> {
+        let shown = self.parity.sizes.borrow().get(&file).copied();
+        match shown {
+            Some(size) => self.kept_sizes.keep(copy_object(file), size).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Learns how far the data of another server reaches.
+    pub(crate) async fn learn_reach(&self, file: FileId, size: FileSize) -> Result<(), Fault> {
+        self.parity.learn(file, size);
+        self.keep_size_of_parity(file).await
+    }
+
+    /// Returns the size of a file, as far as this server has data or parity of it. `own` is its size
+    /// by the last cut that the data here has had.
+    pub(crate) async fn reach(
+        &self,
+        record: &FileRecord,
+        own: FileSize,
+    ) -> Result<FileSize, Fault> {
+        let reached = self.own_reach(record).await?;
+        let own = FileSize { bytes: own.bytes.max(reached), ..own };
+        Ok(own.max(self.size_of_parity(record.file).await?))
+    }
+
+    /// Returns the end of the last byte of a file that a disk of this server has.
+    pub(super) async fn own_reach(&self, record: &FileRecord) -> Result<u64, Fault> {
+        let Some(place) = record.place_of(self.own) else { return Ok(0) };
+        let mut reached = 0;
+        for number in (0..record.stripe.disks_per_server).map(DiskId) {
+            let metadata = disk_of(&self.world, number)?.metadata(record.file).await;
+            let metadata = metadata.map_err(|error| disk_fault(self.own, &error))?;
+            let length = metadata.map_or(0, |metadata| metadata.length);
+            let bytes = record.stripe.file_bytes(place, number, length);
+            reached = reached.max(bytes.filter(|bytes| *bytes <= BYTES_MAX).unwrap_or(0));
+        }
+        Ok(reached)
+    }
+
+    /// Notes the size with which parity of a file begins: what was cut before concerns none of it.
+    pub(crate) fn begin_parity(&self, record: &FileRecord) {
+        self.parity.learn(record.file, FileSize { cuts: record.cuts, bytes: 0 });
+    }
+}
+
+/// Leaves out the zeros at the end of data, but for its first `kept` bytes.
+fn without_zeros<P: Payload>(data: P, kept: u64) -> P {
+    let Some(bytes) = data.look_inside() else { return data };
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
+    data.slice(0, used.max(kept))
+}
