@@ -22,7 +22,8 @@ impl<W: World> Mirrors<W> {
         rows: &Rows,
     ) -> Result<Option<u64>, String> {
         let told = |fault: Fault| fault.to_string();
-        let behind: Vec<&Partner> = file.partners.iter().filter(|it| it.is_behind()).collect();
+        let (behind, current): (Vec<&Partner>, Vec<&Partner>) =
+            file.partners.iter().partition(|partner| partner.is_behind());
         let before = behind.iter().map(|partner| (partner.missed(), self.ended(partner)));
         let before: Vec<(u64, u64)> = before.collect();
         for partner in &behind {
@@ -53,6 +54,11 @@ impl<W: World> Mirrors<W> {
             let synced = disk_of(&self.world, disk).map_err(told)?.sync(file.file).await;
             synced.map_err(|error| disk_fault(self.own(), &error).to_string())?;
         }
+        // The mark stands for what those have not stored, too.
+        for partner in current {
+            let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
+            self.ask(file, partner.server, sync, None).await.map_err(told)?;
+        }
         let mut is_equal = true;
         for (partner, (missed, ended)) in behind.into_iter().zip(before) {
             let reached = ObjectRequest::Reached { file: file.file, size };
@@ -64,6 +70,7 @@ impl<W: World> Mirrors<W> {
             }
             is_equal &= partner.caught_up(missed, ended);
         }
+        let _ = self.notice_ended_connection(file);
         match is_equal {
             true => Ok(changes),
             false => Err("it has missed further changes".to_owned()),
