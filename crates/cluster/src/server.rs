@@ -78,6 +78,9 @@ pub(crate) struct ServerPlan {
     pub(crate) memory_bytes: Option<u64>,
     /// Protection of connections by TCP. `None`: the default for the address.
     pub(crate) wire: Option<WireProtection>,
+    /// True if SIGTERM does not end the server: then its starter does. See
+    /// [`crate::HostOptions::outlasts_sigterm`].
+    pub(crate) outlasts_sigterm: bool,
     /// Number of the generation of the instance; 0 until it is known.
     pub(crate) generation: u32,
     /// Cause of the loss of each data directory that is lost, where they stay so; empty until it is
@@ -93,7 +96,7 @@ impl ServerPlan {
     }
 }
 
-/// Serves until a client, SIGTERM or the end of `also` asks it to stop. Calls `ready` with the
+/// Serves until a client, the end of `also`, or SIGTERM, asks it to stop. Calls `ready` with the
 /// address on which it listens, which returns the addresses of all servers.
 ///
 /// # Errors
@@ -104,7 +107,7 @@ pub(crate) fn serve_plan(
     ready: impl FnOnce(&Address) -> Vec<String>,
     also: impl Future<Output = ()>,
 ) -> Result<(), UserError> {
-    let id = plan.id;
+    let (id, outlasts_sigterm) = (plan.id, plan.outlasts_sigterm);
     interface::begin_log()?;
     raise_descriptors();
     let records = create_records(&plan)?;
@@ -113,7 +116,9 @@ pub(crate) fn serve_plan(
     let memory = plan.memory_bytes.and_then(|bytes| Some((plan.data.first()?, bytes)));
     // Dropped after the server has ended.
     let _memory = memory
-        .map(|(directory, bytes)| OwnMemory::open(directory, id, bytes, lent_bytes_max))
+        .map(|(directory, bytes)| {
+            OwnMemory::open(directory, id, (bytes, lent_bytes_max), outlasts_sigterm)
+        })
         .transpose()?;
     let disks = disks_of(&plan)?;
     let replacements = plan.data.iter().map(|data| replacement_of(data));
@@ -151,7 +156,7 @@ pub(crate) fn serve_plan(
         let address = world.address();
         let told_to_stop = async move {
             tokio::select! {
-                _ = terminate.recv() => {
+                _ = terminate.recv(), if !outlasts_sigterm => {
                     // The reader may be gone.
                     let _ = writeln!(std::io::stderr(), "server {id} was asked to end by SIGTERM");
                 }

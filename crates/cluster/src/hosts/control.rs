@@ -57,6 +57,7 @@ pub(super) struct ServerOrder {
     pub(super) cores: Option<CoreList>,
     /// Protection of connections by TCP. `None`: the default for the address.
     pub(super) wire: Option<WireProtection>,
+    pub(super) outlasts_sigterm: bool,
     pub(super) allow_root: bool,
     pub(super) key: [u8; 32],
 }

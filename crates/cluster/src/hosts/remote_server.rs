@@ -84,6 +84,7 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
         lost_data: order.lost_data,
         memory_bytes: order.memory_bytes,
         wire: order.wire,
+        outlasts_sigterm: order.outlasts_sigterm,
         generation: 0,
         lost: Vec::new(),
     })

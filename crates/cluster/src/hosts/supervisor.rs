@@ -71,7 +71,7 @@ async fn supervise_all(instance: &Instance, order: &SupervisorOrder) -> Result<(
         // It may have been answered.
         let _ = sender.send(());
     });
-    let mut end_requested = std::pin::pin!(end_requested());
+    let mut end_requested = std::pin::pin!(end_requested(order.options.outlasts_sigterm));
     let mut launched = Vec::new();
     let mut begun = tokio::select! {
         begun = begin(instance, order, &mut launched) => begun,
@@ -248,6 +248,7 @@ fn server_order(
         memory_bytes: order.options.memory_bytes,
         cores: cores_of(order.options.cores.as_ref(), &order.placements, id),
         wire: order.options.wire,
+        outlasts_sigterm: order.options.outlasts_sigterm,
         allow_root: order.options.allow_root,
         key,
     }
@@ -284,11 +285,19 @@ async fn end_all(launched: &mut [Launched<'_>], timeout: Duration) {
     join_all(launched.iter_mut().map(|one| one.end(timeout))).await;
 }
 
-/// Returns when a signal asks this process to end.
-async fn end_requested() {
+/// Returns when a signal asks this process to end: SIGINT, as a stop does, SIGHUP, or SIGTERM unless
+/// it `outlasts_sigterm`.
+async fn end_requested(outlasts_sigterm: bool) {
     let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
-    let caught = kinds.into_iter().filter_map(|kind| signal(kind).ok());
-    let caught = caught.map(|mut signals| Box::pin(async move { signals.recv().await }));
+    let caught = kinds.into_iter().filter_map(|kind| Some((kind, signal(kind).ok()?)));
+    let caught = caught.map(|(kind, mut signals)| {
+        Box::pin(async move {
+            signals.recv().await;
+            if kind == SignalKind::terminate() && outlasts_sigterm {
+                std::future::pending::<()>().await;
+            }
+        })
+    });
     futures_util::future::select_all(caught).await;
 }
 

@@ -170,6 +170,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
                 memory_bytes: arguments.memory,
                 cores: arguments.server_cores.clone(),
                 wire: arguments.wire,
+                outlasts_sigterm: true,
                 allow_root: arguments.root.allow_root,
                 start_timeout_s: START_TIMEOUT_S,
                 remote_program: None,
