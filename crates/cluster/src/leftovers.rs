@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 /// Log of the supervisor of launchers.
 pub(crate) const KEEPER_LOG: &str = "keeper.log";
 
-/// Time limit of a leftover process to end after SIGTERM, or SIGINT: a supervisor gives its launchers as long.
+/// Time limit of a leftover process to end after SIGTERM, or SIGINT: a supervisor gives its
+/// launchers as long.
 const TERM_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// Time limit of a leftover process to end after SIGKILL.

@@ -22,8 +22,8 @@ pub(crate) const READY: &str = "ready";
 const NAMED_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Holds the memory that is this process's standard output, until the file in `directory` that
-/// names this process is gone, or SIGTERM ends it, which it may outlast. Says on standard error when
-/// it does.
+/// names this process is gone, or SIGTERM ends it, unless it `outlasts_sigterm`. Says on standard
+/// error when it does.
 ///
 /// # Errors
 /// Fails when the directory cannot be watched.

@@ -113,13 +113,8 @@ pub(crate) fn serve_plan(
     let records = create_records(&plan)?;
     // What is read and what was just written over lie there at the same time.
     let lent_bytes_max = plan.cache_bytes.saturating_mul(2).saturating_add(256 * MIB);
-    let memory = plan.memory_bytes.and_then(|bytes| Some((plan.data.first()?, bytes)));
     // Dropped after the server has ended.
-    let _memory = memory
-        .map(|(directory, bytes)| {
-            OwnMemory::open(directory, id, (bytes, lent_bytes_max), outlasts_sigterm)
-        })
-        .transpose()?;
+    let _memory = own_memory(&plan, lent_bytes_max)?;
     let disks = disks_of(&plan)?;
     let replacements = plan.data.iter().map(|data| replacement_of(data));
     let replacements = replacements.collect::<Result<Vec<_>, _>>()?;
@@ -172,6 +167,15 @@ pub(crate) fn serve_plan(
         let served = serve_among_others(world, server, ready, told_to_stop).await;
         served.map_err(|fault| UserError::of_fault(&format!("server {id} failed"), &fault))
     })
+}
+
+/// Memory of a server whose files are in memory.
+fn own_memory(plan: &ServerPlan, lent_bytes_max: u64) -> Result<Option<OwnMemory>, UserError> {
+    let (Some(bytes), Some(directory)) = (plan.memory_bytes, plan.data.first()) else {
+        return Ok(None);
+    };
+    let bytes = (bytes, lent_bytes_max);
+    OwnMemory::open(directory, plan.id, bytes, plan.outlasts_sigterm).map(Some)
 }
 
 /// Creates the directories of a server's records, in its first data directory. Where nothing may be

@@ -1,6 +1,6 @@
 /* job.c - a program of a job: ranks write a file together, step by step, each its own blocks. Number k of a file, of
- * 8 bytes, is k. Arguments: the file, and the number of steps, or `signal`: the program then goes on until SIGTERM,
- * writes one more step and ends well. Rank 0 prints the number of steps. */
+ * 8 bytes, is k. Arguments: the file, and the number of steps (default: 20), or `signal`: the program then goes on
+ * until SIGTERM, writes one more step and ends well. Rank 0 prints the number of steps. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdint.h>
@@ -47,10 +47,11 @@ int main(int count, char **arguments)
     MPI_Init(&count, &arguments);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (count != 3)
+    if (count < 2)
         MPI_Abort(MPI_COMM_WORLD, 2);
-    int until_signal = strcmp(arguments[2], "signal") == 0;
-    long steps = atol(arguments[2]);
+    const char *asked = count > 2 ? arguments[2] : "20";
+    int until_signal = strcmp(asked, "signal") == 0;
+    long steps = atol(asked);
     if (until_signal)
         signal(SIGTERM, ask);
     MPI_Type_contiguous(BLOCK, MPI_UINT64_T, &block);

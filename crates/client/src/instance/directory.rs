@@ -159,11 +159,11 @@ mod tests {
         let usual = std::env::temp_dir().join(format!("unisono-{user}")).display().to_string();
         assert_eq!(directory(&[]), usual);
         assert_eq!(directory(&[("XDG_RUNTIME_DIR", "/")]), format!("/unisono-{user}"));
-        let job = [("SLURM_JOB_ID", "7"), ("SLURM_SUBMIT_DIR", "/home/a")];
+        let job = [("SLURM_JOB_ID", "7"), ("SLURM_SUBMIT_DIR", "/shared/a")];
         assert_eq!(directory(&job), format!("{usual}-job-7"));
         let several = |nodes| [&job[..], &[("SLURM_JOB_NUM_NODES", nodes)]].concat();
         assert_eq!(directory(&several("1")), format!("{usual}-job-7"));
-        assert_eq!(directory(&several("2")), "/home/a/unisono-job-7");
+        assert_eq!(directory(&several("2")), "/shared/a/unisono-job-7");
         let named = [&several("2")[..], &[("UNISONO_INSTANCE", "/there")]].concat();
         assert_eq!(directory(&named), "/there");
     }

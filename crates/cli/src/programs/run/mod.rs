@@ -262,8 +262,7 @@ fn finish<'a>(
     let is_in_place = matches!(place, PlaceOfFiles::Copied(..) | PlaceOfFiles::Discarded);
     let is_safe = errors.is_empty() && (is_in_place || matches!(place, PlaceOfFiles::None));
     if is_safe && !arguments.keep && !job.is_here() {
-        // Directories on other hosts cannot be removed from here.
-        let _ = Session::new(instance.clone()).remove_tree("");
+        job.discard();
     }
     let stopped = job.stop();
     errors.extend(stopped.clone().err());
