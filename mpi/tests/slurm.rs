@@ -34,7 +34,7 @@ fn mpiexec(arguments: &str) -> String {
     format!("-- {} ./app {arguments}", SEVERAL_NODES.tool("mpiexec").display())
 }
 
-/// A cluster of four nodes, and the directory that all its jobs share.
+/// A cluster of five nodes, one of which fails, and the directory that all its jobs share.
 struct Cluster {
     script: Child,
     /// Directory of the cluster's files.
@@ -46,7 +46,7 @@ impl Cluster {
     /// Starts a cluster; `None`, with a note that is always shown, where that cannot be.
     fn start() -> Option<Self> {
         let mut script = Command::new(root().join("scripts/slurm-cluster"));
-        script.args(["--nodes", "4", "--", "sh", "-c", "echo \"$SLURM_CLUSTER\"; exec cat"]);
+        script.args(["--nodes", "5", "--", "sh", "-c", "echo \"$SLURM_CLUSTER\"; exec cat"]);
         script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut script = script.spawn().unwrap();
         let mut line = String::new();
@@ -224,8 +224,10 @@ fn scripts_of_the_page() -> Vec<String> {
 /// and one with servers that several programs use.
 fn scripts_run_as_printed(cluster: &Cluster) {
     let [run, start] = &scripts_of_the_page()[..] else { panic!("the page has two job scripts") };
-    let (run, start) =
-        (cluster.submit("page-run", "", run), cluster.submit("page-start", "", start));
+    let (run, start) = (
+        cluster.submit("page-run", "--exclude n5", run),
+        cluster.submit("page-start", "--exclude n5", start),
+    );
     let output = run.end("COMPLETED");
     assert!(output.contains("4 servers, 8 ranks, MPICH"), "{output}");
     run.assert_whole(&cluster.path("results/out.dat"), &output);
@@ -238,13 +240,13 @@ fn scripts_run_as_printed(cluster: &Cluster) {
 
 /// Programs that either MPI library starts, on two nodes, and on one.
 fn programs_are_started_by_mpiexec(cluster: &Cluster) {
-    let several = "--nodes 2 --ntasks 4 --exclude n4";
+    let several = "--nodes 2 --ntasks 4 --exclude n5";
     let openmpi = "-- mpiexec.openmpi ./app-openmpi unisono://openmpi";
     let here = "-- mpiexec.mpich ./app-here unisono://one-node";
     let jobs = [
         cluster.submit_run("mpich", several, &mpiexec("unisono://mpich")),
         cluster.submit_run("openmpi", several, openmpi),
-        cluster.submit_run("one-node", "--nodes 1 --ntasks 2 --exclude n4", here),
+        cluster.submit_run("one-node", "--nodes 1 --ntasks 2 --exclude n5", here),
     ];
     for job in jobs {
         let output = job.end("COMPLETED");
@@ -256,7 +258,7 @@ fn programs_are_started_by_mpiexec(cluster: &Cluster) {
 /// The program is asked to end before its time is over, by `run`, or by Slurm because the script
 /// says so.
 fn files_are_staged_out_before_the_time_limit(cluster: &Cluster) {
-    let options = "--nodes 2 --ntasks 4 --exclude n4 --time 2";
+    let options = "--nodes 2 --ntasks 4 --exclude n5 --time 2";
     let by_run = cluster.submit_run("limit", options, &mpiexec("unisono://limit signal"));
     // Servers get this signal, too.
     let options = format!("{options} --signal=TERM@80");
@@ -270,14 +272,14 @@ fn files_are_staged_out_before_the_time_limit(cluster: &Cluster) {
 
 /// Slurm sends SIGTERM to every process of a job that is cancelled. The servers outlast it.
 fn files_of_cancelled_jobs_are_staged_out(cluster: &Cluster) {
-    let options = "--nodes 2 --ntasks 4 --exclude n4";
+    let options = "--nodes 2 --ntasks 4 --exclude n5";
     let srun = "-- srun --mpi=pmi2 ./app unisono://by-srun signal";
     let in_memory = format!("--memory 64MiB {}", mpiexec("unisono://in-memory signal"));
     let here = "-- mpiexec.mpich ./app-here unisono://here signal";
     let jobs = [
         cluster.submit_run("by-srun", options, srun),
         cluster.submit_run("in-memory", options, &in_memory),
-        cluster.submit_run("here", "--nodes 1 --ntasks 2 --exclude n4", here),
+        cluster.submit_run("here", "--nodes 1 --ntasks 2 --exclude n5", here),
     ];
     // A program that goes on is killed while there is time to copy what it has written.
     let script = "trap : TERM; echo content >kept; unisono put kept goes-on; \
@@ -319,14 +321,14 @@ fn files_of_cancelled_jobs_are_staged_out(cluster: &Cluster) {
 fn a_node_that_fails_is_named(cluster: &Cluster) {
     let options = "--nodes 2 --ntasks 4 --no-requeue";
     let program = |name: &str| mpiexec(&format!("unisono://{name} signal"));
-    let goes_on = format!("{options} --nodelist n3,n4 --no-kill");
-    let ends = format!("{options} --nodelist n2,n4");
+    let goes_on = format!("{options} --nodelist n3,n5 --no-kill");
+    let ends = format!("{options} --nodelist n2,n5");
     let jobs = [
         (cluster.submit_run("goes-on-without", &goes_on, &program("goes-on-without")), "FAILED"),
         (cluster.submit_run("ends-with-it", &ends, &program("ends-with-it")), "NODE_FAIL"),
     ];
     jobs.iter().for_each(|(job, _)| job.until_it_writes());
-    let node = std::fs::read_to_string(cluster.files.join("nodes/n4/pid")).unwrap();
+    let node = std::fs::read_to_string(cluster.files.join("nodes/n5/pid")).unwrap();
     let mut kill = Command::new("kill");
     kill.args(["-KILL", node.trim()]);
     assert_eq!(ended(kill).0, Some(0));
@@ -335,7 +337,7 @@ fn a_node_that_fails_is_named(cluster: &Cluster) {
         for words in ["error: not all files are staged out", "server 1 ", "the data is kept: "] {
             assert!(output.contains(words), "{words:?} is missing: {output}");
         }
-        for node in [kept_at, "n4"] {
+        for node in [kept_at, "n5"] {
             cluster.remove_kept(node, &output);
         }
     }
@@ -344,19 +346,16 @@ fn a_node_that_fails_is_named(cluster: &Cluster) {
 #[test]
 fn jobs_of_slurm_have_servers_and_leave_nothing() {
     let Some(cluster) = Cluster::start() else { return };
-    let cases: [fn(&Cluster); 3] = [
-        programs_are_started_by_mpiexec,
+    let cases: [fn(&Cluster); 5] = [
         files_are_staged_out_before_the_time_limit,
+        a_node_that_fails_is_named,
         files_of_cancelled_jobs_are_staged_out,
+        scripts_run_as_printed,
+        programs_are_started_by_mpiexec,
     ];
     let mut failures = String::new();
     std::thread::scope(|scope| {
-        let mut running: Vec<_> = cases.iter().map(|case| scope.spawn(|| case(&cluster))).collect();
-        // The jobs of the page have all nodes, of which one fails afterwards.
-        running.push(scope.spawn(|| {
-            scripts_run_as_printed(&cluster);
-            a_node_that_fails_is_named(&cluster);
-        }));
+        let running: Vec<_> = cases.iter().map(|case| scope.spawn(|| case(&cluster))).collect();
         for case in running {
             if let Err(panic) = case.join() {
                 let said = panic.downcast_ref::<String>().map_or("", String::as_str);
