@@ -332,9 +332,14 @@ fn a_node_that_fails_is_named(cluster: &Cluster) {
     let mut kill = Command::new("kill");
     kill.args(["-KILL", node.trim()]);
     assert_eq!(ended(kill).0, Some(0));
-    for ((job, state), kept_at) in jobs.into_iter().zip(["n3", "n2"]) {
+    // In a job that Slurm ends, the time may be over before it is certain that the server is lost.
+    let words = [
+        &["error: not all files are staged out", "server 1 ", "the data is kept: "][..],
+        &["is kept: unisono start"],
+    ];
+    for (((job, state), kept_at), words) in jobs.into_iter().zip(["n3", "n2"]).zip(words) {
         let output = job.end(state);
-        for words in ["error: not all files are staged out", "server 1 ", "the data is kept: "] {
+        for words in words {
             assert!(output.contains(words), "{words:?} is missing: {output}");
         }
         for node in [kept_at, "n5"] {

@@ -194,8 +194,9 @@ impl State {
                 self.forwarded += 1;
             }
             Target::Stop(instance, message) => {
-                let stopped = crate::stop(instance);
-                let end = stopped.err().map_or_else(String::new, |error| format!("\n{error}"));
+                // The run may have been stopping them, and has done so while this one waited.
+                let stopped = crate::stop(instance).err().filter(|_| instance.read().is_ok());
+                let end = stopped.map_or_else(String::new, |error| format!("\n{error}"));
                 clean_up_and_exit(130, &format!("{message}{end}"));
             }
         }
