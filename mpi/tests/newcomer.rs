@@ -3,7 +3,7 @@
 
 #[path = "../../crates/cli/tests/support/pages.rs"]
 #[allow(dead_code, reason = "each test uses its part")]
-mod pages;
+pub(crate) mod pages;
 
 use mpi::{ended, prefix, python, root, session_folder};
 use pages::{Example, How, assert_printed, examples, script};

@@ -10,6 +10,7 @@ mod mpi4py;
 mod names;
 mod newcomer;
 mod record;
+mod slurm;
 mod suites;
 
 use mpi::{Family, Servers, done, ended, prefix, root};

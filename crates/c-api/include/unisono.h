@@ -25,9 +25,9 @@
  *   one's memory (prctl PR_SET_PTRACER), because servers on this machine copy data directly.
  *   This lasts until the process ends.
  * The library installs no signal handler, starts no process and changes no environment variable. It
- * reads UNISONO_INSTANCE, XDG_RUNTIME_DIR, TMPDIR, UNISONO_TIMEOUT, UNISONO_RECONNECT and
- * UNISONO_GATHER when it connects, and UNISONO_HINTS, UNISONO_METHOD and UNISONO_STRICT in
- * unisono_hints_new.
+ * reads UNISONO_INSTANCE, XDG_RUNTIME_DIR, TMPDIR, SLURM_JOB_ID, SLURM_JOB_NUM_NODES,
+ * SLURM_SUBMIT_DIR, UNISONO_TIMEOUT, UNISONO_RECONNECT and UNISONO_GATHER when it connects, and
+ * UNISONO_HINTS, UNISONO_METHOD and UNISONO_STRICT in unisono_hints_new.
  *
  * Link with the flags of "pkg-config --cflags --libs unisono". The manual begins at unisono(7).
  */

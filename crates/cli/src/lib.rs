@@ -119,7 +119,9 @@ fn carry_out(
         Command::RestartServers(which) => {
             cluster::restart_servers(&Instance::at(which.instance), which.refill)
         }
-        Command::KeepMemory(which) => cluster::keep_memory(&which.directory),
+        Command::KeepMemory(which) => {
+            cluster::keep_memory(&which.directory, which.outlasts_sigterm)
+        }
         Command::Pages(which) => pages::run(&which),
         Command::BenchTopsClient => measure::tops_client(),
         Command::Rank => measure::run_rank(),

@@ -374,6 +374,8 @@ fn servers_run_on_the_hosts_of_a_file() {
     site.assert_input(&site.place.path("out/runs/field"));
     assert_eq!(processes_naming(&site.place.path("")), [0_u32; 0]);
     assert_eq!(names(&site.place.path("work")), [""; 0], "the private directory is removed");
+    // So are the data directories of the hosts.
+    site.assert_clean();
 }
 
 /// Proves that a program is asked to end before its time does, and its files are copied out.
@@ -420,6 +422,36 @@ fn the_end_of_a_slurm_job_is_asked_for() {
         let job = job.map(|(name, value)| (name, value.to_owned()));
         (Vec::new(), [vec![("PATH", path)], job.to_vec()].concat())
     });
+}
+
+#[test]
+fn files_are_staged_out_when_slurm_ends_the_job() {
+    // Proves: after SIGTERM to every process of the job, as Slurm sends it to a job that ends, the
+    // servers go on, the program writes its last file, and it is copied out.
+    for memory in [&[][..], &["--memory", "64MiB"]] {
+        let site = Site::new();
+        site.place.script("squeue", "#!/bin/sh\necho COMPLETING\n");
+        site.place.script("scontrol", "#!/bin/sh\necho 'KillWait = 600 sec'\n");
+        let script =
+            format!("trap '{WRITE}; exit 5' TERM; touch begun; while :; do sleep 0.05; done");
+        let options = [&["--stage-out", "out"], memory].concat();
+        let mut command = site.command(&options, &["sh", "-c", &script]);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", site.place.path("").display()));
+        command.env("SLURM_JOB_ID", "7").env("SLURM_JOB_NODELIST", "localhost");
+        let running = Running::start(command);
+        let begun = site.place.path("begun");
+        until("the program has begun", || begun.exists().then_some(()));
+        let others = processes_naming(&site.place.path("tmp"));
+        assert!(others.len() >= 2, "there are servers");
+        let program = children_of(running.pid(), "begun");
+        others.into_iter().chain(program).for_each(|pid| signal(pid, Signal::TERM));
+        signal(running.pid(), Signal::TERM);
+        let ended = running.end().code(5);
+        assert!(ended.text().contains("servers stopped"), "{}", ended.text());
+        site.assert_input(&site.place.path("out/runs/field"));
+        site.assert_clean();
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use client::{CLIENTS_DIRECTORY, Instance, InstanceFile, for_each_at_once, server
 use interface::{ExitCode, UserError};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -82,6 +83,11 @@ pub(crate) fn data_name(instance: &Instance) -> Result<String, UserError> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// File whose presence has servers on hosts remove their data directories when they end.
+pub(crate) fn discard_mark(instance: &Instance) -> PathBuf {
+    instance.directory().join("discard")
+}
+
 /// Ends what an interrupted start has left, forgets an instance whose servers have ended, and makes
 /// the key, unless an instance runs here.
 pub(crate) fn make_ready(instance: &Instance) -> Result<(), UserError> {
@@ -96,6 +102,13 @@ pub(crate) fn make_ready(instance: &Instance) -> Result<(), UserError> {
     }
     end_leftovers(instance)?;
     forget(instance)?;
+    let mark = discard_mark(instance);
+    match fs::remove_file(&mark) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(cannot_write(&mark, &error));
+        }
+        _ => {}
+    }
     private::make_directory(&instance.directory().join(CLIENTS_DIRECTORY))?;
     make_key(instance)
 }

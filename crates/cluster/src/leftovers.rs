@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 /// Log of the supervisor of launchers.
 pub(crate) const KEEPER_LOG: &str = "keeper.log";
 
-/// Time limit of a leftover process to end after SIGTERM: a supervisor gives its launchers as long.
+/// Time limit of a leftover process to end after SIGTERM, or SIGINT: a supervisor gives its
+/// launchers as long.
 const TERM_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// Time limit of a leftover process to end after SIGKILL.
@@ -73,6 +74,11 @@ fn is_locked(path: &Path) -> bool {
 /// Processes of this user that hold one of these logs locked.
 fn holders(logs: &[PathBuf]) -> Vec<Holder> {
     holders_by(logs, |pid| vec![PathBuf::from(format!("/proc/{pid}/fd/2"))])
+}
+
+/// Process ids of the processes of this user whose log this is, and locked.
+fn lock_holders_of_log(log: &Path) -> Vec<u32> {
+    holders(&[log.to_owned()]).iter().map(|holder| holder.pid).collect()
 }
 
 /// Process ids of the processes of this user that hold a file or directory locked.
@@ -137,9 +143,12 @@ pub(crate) fn end_leftovers(instance: &Instance) -> Result<usize, UserError> {
                 return Ok(seen.len());
             }
             // A process that is just being made may have no log yet, so look again.
+            let supervisors = lock_holders_of_log(&instance.directory().join(KEEPER_LOG));
             for Holder { pid, process } in holders(&logs) {
                 if !signalled.contains(&pid) {
-                    process.signal(signal);
+                    // The supervisor of a run outlasts SIGTERM.
+                    let is_gentle = signal == Signal::TERM && supervisors.contains(&pid);
+                    process.signal(if is_gentle { Signal::INT } else { signal });
                     process.signal(Signal::CONT);
                     signalled.push(pid);
                 }

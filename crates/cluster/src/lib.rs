@@ -49,13 +49,13 @@ pub use hosts::{
     HostOptions, HostPlan, LaunchPlan, LaunchRequest, Target, serve_remote, start_on_hosts,
     supervise,
 };
-pub use job::{JobInstance, JobProgram, Signals};
+pub use job::{JobInstance, JobProgram, Signals, SlurmJob};
 pub use local_server::serve_process;
 pub use lost_data::LostData;
 pub use memories::{MemoryCount, count_memories, discard_memory};
 pub use memory_keeper::keep_memory;
 pub use private::refuse_root;
-pub use process::{Child, Program, run_to_end};
+pub use process::{Child, Program, outlast_sigterm, run_to_end};
 pub use rebuild::{Rebuilt, rebuild_catalogue};
 pub use restarts::restart_servers;
 pub use start::{ServerOptions, start};

@@ -59,7 +59,8 @@ impl LocalOrder {
     }
 
     /// Pins this thread, which starts all others, and makes the directories of the server.
-    fn plan(self, instance: &Instance) -> Result<ServerPlan, UserError> {
+    /// A server that is attached to its starter `outlasts_sigterm`.
+    fn plan(self, instance: &Instance, outlasts_sigterm: bool) -> Result<ServerPlan, UserError> {
         self.entry.cores.as_ref().map_or(Ok(()), pin_thread)?;
         // What is missing stays so where nothing may be changed.
         let mut data =
@@ -78,6 +79,7 @@ impl LocalOrder {
             lost_data: self.lost_data,
             memory_bytes: self.memory_bytes,
             wire: self.wire,
+            outlasts_sigterm,
             generation: 0,
             lost: Vec::new(),
         })
@@ -92,7 +94,7 @@ fn catalogue_of(file: &InstanceFile) -> Result<Option<Generations>, UserError> {
 }
 
 /// Serves as server number `id` of an instance until a client or SIGTERM asks it to stop. With
-/// `attached`, also stops when the parent process ends. It offers these
+/// `attached`, it stops when the parent process ends, and not by SIGTERM. It offers these
 /// extensions. Without an order on standard input, takes its place in an instance that is there;
 /// `lost_data` says what happens then if its directories are lost.
 ///
@@ -119,7 +121,7 @@ pub fn serve_process(
         false => Box::new(is_named),
     };
     let bond = Bond { is_committed, ends_with_input: attached };
-    serve_started(order.plan(instance), bond, std::future::pending(), extensions)
+    serve_started(order.plan(instance, attached), bond, std::future::pending(), extensions)
 }
 
 /// Serves as server number `id` of an instance that is there.
@@ -131,7 +133,7 @@ fn serve_again(
 ) -> Result<(), UserError> {
     let file = instance.read()?;
     let lost_data = if file.degraded.is_some() { LostData::Degraded } else { lost_data };
-    let plan = LocalOrder::of(&file, id, lost_data)?.plan(instance)?;
+    let plan = LocalOrder::of(&file, id, lost_data)?.plan(instance, false)?;
     let own = OwnDirectories::lock(id, plan.servers, &plan.data, lost_data)?;
     plan.data.iter().try_for_each(|directory| refuse_lost(directory, id))?;
     let catalogue = catalogue_of(&file)?;

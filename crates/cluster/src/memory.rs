@@ -104,12 +104,13 @@ pub(crate) struct OwnMemory(PathBuf);
 
 impl OwnMemory {
     /// Makes `bytes` of memory the disk of this process, with room for `other_bytes` of other data:
-    /// that of an earlier process of this server, or new one.
+    /// that of an earlier process of this server, or new one, whose keeper ignores SIGTERM if it
+    /// `outlasts_sigterm`.
     pub(crate) fn open(
         directory: &Path,
         server: u32,
-        bytes: u64,
-        other_bytes: u64,
+        (bytes, other_bytes): (u64, u64),
+        outlasts_sigterm: bool,
     ) -> Result<Self, UserError> {
         refuse_lost(directory, server)?;
         let unusable = |error: std::io::Error| cannot_use(server, &error.to_string());
@@ -133,7 +134,7 @@ impl OwnMemory {
             None => {
                 let made = reserve_memory(bytes, other_bytes);
                 let made = made.map_err(|error| cannot_reserve(server, bytes, &error))?;
-                keep(directory, &made, bytes)?;
+                keep(directory, &made, bytes, outlasts_sigterm)?;
                 let own = Self(directory.to_owned());
                 // Opened again: a lock belongs to what was opened, which the keeper has too.
                 let path = format!("/proc/self/fd/{}", made.as_raw_fd());
@@ -166,9 +167,15 @@ pub(crate) fn give_back_empty(directory: &Path) {
 }
 
 /// Starts the keeper of new memory.
-fn keep(directory: &Path, file: &File, bytes: u64) -> Result<(), UserError> {
+fn keep(
+    directory: &Path,
+    file: &File,
+    bytes: u64,
+    outlasts_sigterm: bool,
+) -> Result<(), UserError> {
     let role = [ROLE, "--directory", &directory.display().to_string()].map(str::to_owned);
     let mut command: Command = Program::current()?.command(&role);
+    command.args(outlasts_sigterm.then_some("--outlasts-sigterm"));
     let failed = |command: &Command, error: std::io::Error| cannot_start(command, &error);
     let held = file.try_clone().map_err(|error| failed(&command, error))?;
     command.stdin(Stdio::null()).stdout(held).stderr(Stdio::piped()).process_group(0);

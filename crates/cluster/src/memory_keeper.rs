@@ -1,5 +1,6 @@
 //! The process that holds the memory of a server, and does nothing else.
 
+use crate::process::outlast_sigterm;
 use interface::{ExitCode, UserError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, inotify, openat, statat};
@@ -21,11 +22,15 @@ pub(crate) const READY: &str = "ready";
 const NAMED_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Holds the memory that is this process's standard output, until the file in `directory` that
-/// names this process is gone. Says on standard error when it does.
+/// names this process is gone, or SIGTERM ends it, unless it `outlasts_sigterm`. Says on standard
+/// error when it does.
 ///
 /// # Errors
 /// Fails when the directory cannot be watched.
-pub fn keep_memory(directory: &Path) -> Result<(), UserError> {
+pub fn keep_memory(directory: &Path, outlasts_sigterm: bool) -> Result<(), UserError> {
+    if outlasts_sigterm {
+        outlast_sigterm()?;
+    }
     let refused = |error: Errno| {
         UserError::new(
             ExitCode::Failed,

@@ -16,6 +16,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::time::Instant;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Command that starts this program again in another role.
 #[derive(Clone, Debug)]
@@ -134,6 +135,27 @@ impl Drop for Child {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Makes this process outlast SIGTERM from now on: whoever started it ends it.
+///
+/// # Errors
+/// Fails when the system refuses.
+pub fn outlast_sigterm() -> Result<(), UserError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let caught = runtime.and_then(|runtime| {
+        let _inside = runtime.enter();
+        // The handler stays when nobody listens any more.
+        signal(SignalKind::terminate()).map(drop)
+    });
+    caught.map_err(|error| {
+        UserError::new(
+            ExitCode::Failed,
+            "cannot prepare for SIGTERM",
+            error.to_string(),
+            "a limit of the system may be reached, such as the number of open files",
+        )
+    })
 }
 
 /// Runs another program to its end. An interrupt by the user kills it, but it outlives this process

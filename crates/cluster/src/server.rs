@@ -78,6 +78,9 @@ pub(crate) struct ServerPlan {
     pub(crate) memory_bytes: Option<u64>,
     /// Protection of connections by TCP. `None`: the default for the address.
     pub(crate) wire: Option<WireProtection>,
+    /// True if SIGTERM does not end the server: then its starter does. See
+    /// [`crate::HostOptions::outlasts_sigterm`].
+    pub(crate) outlasts_sigterm: bool,
     /// Number of the generation of the instance; 0 until it is known.
     pub(crate) generation: u32,
     /// Cause of the loss of each data directory that is lost, where they stay so; empty until it is
@@ -93,7 +96,7 @@ impl ServerPlan {
     }
 }
 
-/// Serves until a client, SIGTERM or the end of `also` asks it to stop. Calls `ready` with the
+/// Serves until a client, the end of `also`, or SIGTERM, asks it to stop. Calls `ready` with the
 /// address on which it listens, which returns the addresses of all servers.
 ///
 /// # Errors
@@ -104,17 +107,14 @@ pub(crate) fn serve_plan(
     ready: impl FnOnce(&Address) -> Vec<String>,
     also: impl Future<Output = ()>,
 ) -> Result<(), UserError> {
-    let id = plan.id;
+    let (id, outlasts_sigterm) = (plan.id, plan.outlasts_sigterm);
     interface::begin_log()?;
     raise_descriptors();
     let records = create_records(&plan)?;
     // What is read and what was just written over lie there at the same time.
     let lent_bytes_max = plan.cache_bytes.saturating_mul(2).saturating_add(256 * MIB);
-    let memory = plan.memory_bytes.and_then(|bytes| Some((plan.data.first()?, bytes)));
     // Dropped after the server has ended.
-    let _memory = memory
-        .map(|(directory, bytes)| OwnMemory::open(directory, id, bytes, lent_bytes_max))
-        .transpose()?;
+    let _memory = own_memory(&plan, lent_bytes_max)?;
     let disks = disks_of(&plan)?;
     let replacements = plan.data.iter().map(|data| replacement_of(data));
     let replacements = replacements.collect::<Result<Vec<_>, _>>()?;
@@ -151,7 +151,7 @@ pub(crate) fn serve_plan(
         let address = world.address();
         let told_to_stop = async move {
             tokio::select! {
-                _ = terminate.recv() => {
+                _ = terminate.recv(), if !outlasts_sigterm => {
                     // The reader may be gone.
                     let _ = writeln!(std::io::stderr(), "server {id} was asked to end by SIGTERM");
                 }
@@ -167,6 +167,15 @@ pub(crate) fn serve_plan(
         let served = serve_among_others(world, server, ready, told_to_stop).await;
         served.map_err(|fault| UserError::of_fault(&format!("server {id} failed"), &fault))
     })
+}
+
+/// Memory of a server whose files are in memory.
+fn own_memory(plan: &ServerPlan, lent_bytes_max: u64) -> Result<Option<OwnMemory>, UserError> {
+    let (Some(bytes), Some(directory)) = (plan.memory_bytes, plan.data.first()) else {
+        return Ok(None);
+    };
+    let bytes = (bytes, lent_bytes_max);
+    OwnMemory::open(directory, plan.id, bytes, plan.outlasts_sigterm).map(Some)
 }
 
 /// Creates the directories of a server's records, in its first data directory. Where nothing may be

@@ -230,7 +230,8 @@ fn end_supervisor(instance: &Instance, file: &InstanceFile) -> Result<(), UserEr
     else {
         return Ok(());
     };
-    end.signal(Signal::TERM);
+    // That of a run outlasts SIGTERM.
+    end.signal(Signal::INT);
     end.signal(Signal::CONT);
     if end.wait_until(Instant::now() + STOP_TIMEOUT + SUPERVISOR_TIMEOUT) {
         return Ok(());

@@ -114,7 +114,7 @@ impl Family {
     }
 
     /// A program of the library, such as `mpicc`.
-    fn tool(self, program: &str) -> PathBuf {
+    pub fn tool(self, program: &str) -> PathBuf {
         let below = |folder: &str| installed(folder).join("bin");
         match (self, program) {
             (Self::Mpich | Self::OpenMpi, _) => format!("{program}.{}", self.name()).into(),

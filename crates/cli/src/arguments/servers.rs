@@ -17,6 +17,8 @@ host of the job gets one server, if the job has other hosts than this one. Serve
 by TCP. Their launchers run as long as the servers. A server whose launcher has ended writes all
 dirty data back and ends. A server keeps its data in server-N in each --data directory of its host.
 Without --data, a directory of the instance in SLURM_TMPDIR, TMPDIR or /tmp on that host is used.
+The default instance of a Slurm job of several hosts is unisono-job-ID in SLURM_SUBMIT_DIR, which
+the hosts must share.
 A directory of --data or of the instance that belongs to another user, that others may write to, or
 that is reached through another user's link, is refused with exit code 2. So is one whose objects/
 is a link. A start that is interrupted leaves no server, and its directories can be used again.";
@@ -206,6 +208,8 @@ pub(crate) struct Stop {
 pub(crate) struct KeepMemory {
     #[arg(long)]
     pub(crate) directory: PathBuf,
+    #[arg(long)]
+    pub(crate) outlasts_sigterm: bool,
 }
 
 #[derive(Args, Debug)]

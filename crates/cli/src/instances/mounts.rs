@@ -94,6 +94,11 @@ pub(crate) fn unmount(arguments: &Unmount) -> Result<(), UserError> {
 /// Starts the process that serves a mount, says when it is mounted, and frees the directory when
 /// that process has ended.
 pub(crate) fn hold(which: &InstanceOnly, arguments: &Mount) -> Result<(), UserError> {
+    if arguments.attached
+        && let Err(error) = cluster::outlast_sigterm()
+    {
+        return tell(Err(error));
+    }
     let instance = instance(which);
     // Before the mount: once its process is gone, the path leads nowhere.
     let directory = whole_path(&arguments.directory);
@@ -129,7 +134,10 @@ pub(crate) fn hold(which: &InstanceOnly, arguments: &Mount) -> Result<(), UserEr
 
 /// Serves a mount until it is unmounted or standard input ends.
 pub(crate) fn serve(which: &InstanceOnly, arguments: &Mount) -> Result<(), UserError> {
-    let Mount { directory, allow_other, read_only, .. } = arguments;
+    let Mount { directory, allow_other, read_only, attached, .. } = arguments;
+    if *attached && let Err(error) = cluster::outlast_sigterm() {
+        return tell(Err(error));
+    }
     let options = MountOptions { allow_other: *allow_other, read_only: *read_only };
     let mounted = match mount::mount(&instance(which), directory, options) {
         Ok(mounted) => mounted,

@@ -249,6 +249,7 @@ fn start_on_hosts(
         memory_bytes: arguments.memory,
         cores: arguments.server_cores.clone(),
         wire: arguments.wire,
+        outlasts_sigterm: false,
         allow_root: arguments.root.allow_root,
         start_timeout_s: arguments.start_timeout_s,
         remote_program: arguments.remote_program.clone(),

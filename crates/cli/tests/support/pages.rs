@@ -6,6 +6,7 @@
 //! (none)                     `readme.rs` runs it
 //! <!-- fails: 1 -->          the same, and its exit code is 1
 //! <!-- run with MPI -->      `mpi/tests/newcomer.rs` runs it
+//! <!-- run in a Slurm job --> `mpi/tests/slurm.rs` submits it as a job script
 //! <!-- not run: REASON -->   nothing runs it
 //! ```
 //!
@@ -32,6 +33,8 @@ pub(crate) enum How {
     Run(i32),
     /// It is run by a test that has MPI.
     RunWithMpi,
+    /// It is a job script, which a test with Slurm submits.
+    RunInJob,
     /// It is not run.
     NotRun,
 }
@@ -112,6 +115,7 @@ pub(crate) fn examples(page: &str) -> Vec<Example> {
 fn how(said: &str, number: usize) -> How {
     match said.split_once(": ") {
         _ if said == "run with MPI" => How::RunWithMpi,
+        _ if said == "run in a Slurm job" => How::RunInJob,
         Some(("not run", reason)) if !reason.is_empty() => How::NotRun,
         Some(("fails", code)) => How::Run(code.parse().expect("an exit code is a number")),
         _ => panic!("line {number}: <!-- {said} --> is not understood"),

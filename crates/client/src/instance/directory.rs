@@ -4,7 +4,7 @@ use super::path::absolute;
 use super::trust::{Foreign, refuse_foreign};
 use super::{InstanceFile, ServerEntry};
 use interface::{ExitCode, UserError};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -120,12 +120,51 @@ impl Instance {
 }
 
 /// The directory of the instance that commands use when none is named: `UNISONO_INSTANCE`, or one
-/// of this user below `XDG_RUNTIME_DIR` or the system's temporary directory.
+/// of this user below `XDG_RUNTIME_DIR` or the system's temporary directory. Each Slurm job has one
+/// of its own: jobs beside it may be of the same user, on the same hosts. If the job has several
+/// hosts, which then must find the directory, it is below the one in which the job was submitted.
 pub fn default_instance_directory() -> PathBuf {
-    if let Some(named) = std::env::var_os("UNISONO_INSTANCE") {
+    default_directory(|name| std::env::var_os(name))
+}
+
+fn default_directory(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    if let Some(named) = variable("UNISONO_INSTANCE") {
         return named.into();
     }
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let job = variable("SLURM_JOB_ID").and_then(|job| job.into_string().ok());
+    let nodes = variable("SLURM_JOB_NUM_NODES").and_then(|nodes| nodes.into_string().ok());
+    let has_others = nodes.and_then(|nodes| nodes.parse::<u32>().ok()).is_some_and(|it| it > 1);
+    if let (Some(job), true, Some(shared)) = (&job, has_others, variable("SLURM_SUBMIT_DIR")) {
+        return PathBuf::from(shared).join(format!("unisono-job-{job}"));
+    }
+    let runtime = variable("XDG_RUNTIME_DIR").map(PathBuf::from);
     let parent = runtime.filter(|path| path.is_dir()).unwrap_or_else(std::env::temp_dir);
-    parent.join(format!("unisono-{}", rustix::process::getuid().as_raw()))
+    let of_job = job.map_or_else(String::new, |job| format!("-job-{job}"));
+    parent.join(format!("unisono-{}{of_job}", rustix::process::getuid().as_raw()))
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: a user has one default directory, and each Slurm job has its own.
+    use super::*;
+
+    #[test]
+    fn each_job_has_its_own_directory() {
+        let directory = |known: &[(&str, &str)]| {
+            let value = |name: &str| known.iter().find(|(known, _)| *known == name);
+            let found = default_directory(|name| value(name).map(|(_, value)| value.into()));
+            found.display().to_string()
+        };
+        let user = rustix::process::getuid().as_raw();
+        let usual = std::env::temp_dir().join(format!("unisono-{user}")).display().to_string();
+        assert_eq!(directory(&[]), usual);
+        assert_eq!(directory(&[("XDG_RUNTIME_DIR", "/")]), format!("/unisono-{user}"));
+        let job = [("SLURM_JOB_ID", "7"), ("SLURM_SUBMIT_DIR", "/shared/a")];
+        assert_eq!(directory(&job), format!("{usual}-job-7"));
+        let several = |nodes| [&job[..], &[("SLURM_JOB_NUM_NODES", nodes)]].concat();
+        assert_eq!(directory(&several("1")), format!("{usual}-job-7"));
+        assert_eq!(directory(&several("2")), "/shared/a/unisono-job-7");
+        let named = [&several("2")[..], &[("UNISONO_INSTANCE", "/there")]].concat();
+        assert_eq!(directory(&named), "/there");
+    }
 }

@@ -57,6 +57,10 @@ pub(super) struct ServerOrder {
     pub(super) cores: Option<CoreList>,
     /// Protection of connections by TCP. `None`: the default for the address.
     pub(super) wire: Option<WireProtection>,
+    pub(super) outlasts_sigterm: bool,
+    /// File whose presence at the end has the server remove data directories that have the default
+    /// place: nobody needs them any more.
+    pub(super) discard_mark: PathBuf,
     pub(super) allow_root: bool,
     pub(super) key: [u8; 32],
 }

@@ -27,6 +27,10 @@ pub struct HostOptions {
     pub cores: Option<CoreList>,
     /// Protection of connections by TCP. `None`: the default for the address.
     pub wire: Option<WireProtection>,
+    /// True if servers go on after SIGTERM, and their supervisor: as those of one run, which stops
+    /// them. A batch system sends SIGTERM to all processes of a job that it ends, but the program
+    /// still writes then, and its files are still to be copied out.
+    pub outlasts_sigterm: bool,
     /// True if servers may run as root.
     pub allow_root: bool,
     /// Time limit for each server to start, and again to serve, in seconds.

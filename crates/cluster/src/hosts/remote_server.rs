@@ -29,7 +29,21 @@ const SCRATCH: [&str; 2] = ["SLURM_TMPDIR", "TMPDIR"];
 pub fn serve_remote(extensions: Extensions) -> Result<(), UserError> {
     let order: ServerOrder = receive_order()?;
     let bond = Bond { is_committed: Box::new(|| None), ends_with_input: true };
-    serve_started(begin(&order), bond, interrupted(), extensions)
+    serve_started(begin(&order), bond, interrupted(), extensions)?;
+    discard(&order);
+    Ok(())
+}
+
+/// Removes the data directory of this server, if its place is the default and the instance says
+/// that nobody needs it, and with the last one of this host their parent.
+fn discard(order: &ServerOrder) {
+    if !order.data.is_empty() || !order.discard_mark.exists() {
+        return;
+    }
+    let parent = scratch().join(parent_name(&order.instance_name));
+    // What is left takes some room, and is in nobody's way.
+    let _ = std::fs::remove_dir_all(parent.join(server_name(order)));
+    let _ = std::fs::remove_dir(parent);
 }
 
 /// Builds the plan of this server, pins this thread, which starts all others, and makes the
@@ -63,8 +77,7 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
         [] => vec![usual_parent(&order.instance_name)?],
         named => named.to_vec(),
     };
-    let prefix = if order.memory_bytes.is_some() { MEMORY_PREFIX } else { "server-" };
-    let name = format!("{prefix}{}", order.id);
+    let name = server_name(order);
     let data: Vec<PathBuf> = parents.iter().map(|parent| parent.join(&name)).collect();
     // What is missing stays so where nothing may be changed.
     for directory in data.iter().filter(|data| !order.lost_data.is_degraded() || data.exists()) {
@@ -84,21 +97,35 @@ fn begin(order: &ServerOrder) -> Result<ServerPlan, UserError> {
         lost_data: order.lost_data,
         memory_bytes: order.memory_bytes,
         wire: order.wire,
+        outlasts_sigterm: order.outlasts_sigterm,
         generation: 0,
         lost: Vec::new(),
     })
 }
 
-/// Default parent of the data directories of an instance: in the job's scratch space on this host,
-/// or else in /tmp. The directory's name is unique to the instance.
+/// Name of a data directory of this server.
+fn server_name(order: &ServerOrder) -> String {
+    let prefix = if order.memory_bytes.is_some() { MEMORY_PREFIX } else { "server-" };
+    format!("{prefix}{}", order.id)
+}
+
+/// Default parent of the data directories of an instance.
 fn usual_parent(instance_name: &str) -> Result<PathBuf, UserError> {
-    let named = SCRATCH.iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let scratch = named.into_iter().find(|path| path.is_absolute() && path.is_dir());
-    let user = rustix::process::geteuid().as_raw();
-    let parent = scratch.unwrap_or_else(|| PathBuf::from("/tmp"));
-    let parent = parent.join(format!("unisono-{user}-{instance_name}"));
+    let parent = scratch().join(parent_name(instance_name));
     make_private(&parent)?;
     Ok(parent)
+}
+
+/// Scratch space of the job on this host, or else /tmp.
+fn scratch() -> PathBuf {
+    let named = SCRATCH.iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let scratch = named.into_iter().find(|path| path.is_absolute() && path.is_dir());
+    scratch.unwrap_or_else(|| PathBuf::from("/tmp"))
+}
+
+/// Name of the default parent, unique to the instance.
+fn parent_name(instance_name: &str) -> String {
+    format!("unisono-{}-{instance_name}", rustix::process::geteuid().as_raw())
 }
 
 fn make_private(directory: &Path) -> Result<(), UserError> {

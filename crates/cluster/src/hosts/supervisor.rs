@@ -10,7 +10,7 @@ use super::placement::Placement;
 use crate::agreement::{lost_disks, permissions};
 use crate::control::{Commit, Found, ServerMessage, line, receive};
 use crate::durable::cannot_write;
-use crate::instance::{data_name, forget, write};
+use crate::instance::{data_name, discard_mark, forget, write};
 use crate::labels::FoundLabel;
 use crate::process::on_stdin_closed;
 use crate::process_name::own_name;
@@ -71,7 +71,7 @@ async fn supervise_all(instance: &Instance, order: &SupervisorOrder) -> Result<(
         // It may have been answered.
         let _ = sender.send(());
     });
-    let mut end_requested = std::pin::pin!(end_requested());
+    let mut end_requested = std::pin::pin!(end_requested(order.options.outlasts_sigterm));
     let mut launched = Vec::new();
     let mut begun = tokio::select! {
         begun = begin(instance, order, &mut launched) => begun,
@@ -191,7 +191,8 @@ async fn launch_all<'a>(
             launched.push(Launched::start(*id, &placement.host, &order.launcher, &command, log)?);
         }
         let starts = launched[first..].iter_mut().zip(some).map(async |(one, (id, placement))| {
-            one.send(&server_order(order, *id, placement, &instance_name, key)).await;
+            let order = server_order(order, *id, placement, (instance, &instance_name, key));
+            one.send(&order).await;
             match one.receive(timeout).await? {
                 ServerMessage::Found(found) => Ok(found),
                 _ => Err(unexpected_message(*id)),
@@ -224,8 +225,7 @@ fn server_order(
     order: &SupervisorOrder,
     id: u32,
     placement: &Placement,
-    instance_name: &str,
-    key: [u8; 32],
+    (instance, instance_name, key): (&Instance, &str, [u8; 32]),
 ) -> ServerOrder {
     let others = order
         .placements
@@ -248,6 +248,8 @@ fn server_order(
         memory_bytes: order.options.memory_bytes,
         cores: cores_of(order.options.cores.as_ref(), &order.placements, id),
         wire: order.options.wire,
+        outlasts_sigterm: order.options.outlasts_sigterm,
+        discard_mark: discard_mark(instance),
         allow_root: order.options.allow_root,
         key,
     }
@@ -284,11 +286,19 @@ async fn end_all(launched: &mut [Launched<'_>], timeout: Duration) {
     join_all(launched.iter_mut().map(|one| one.end(timeout))).await;
 }
 
-/// Returns when a signal asks this process to end.
-async fn end_requested() {
+/// Returns when a signal asks this process to end: SIGINT, as a stop does, SIGHUP, or SIGTERM
+/// unless it `outlasts_sigterm`.
+async fn end_requested(outlasts_sigterm: bool) {
     let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
-    let caught = kinds.into_iter().filter_map(|kind| signal(kind).ok());
-    let caught = caught.map(|mut signals| Box::pin(async move { signals.recv().await }));
+    let caught = kinds.into_iter().filter_map(|kind| Some((kind, signal(kind).ok()?)));
+    let caught = caught.map(|(kind, mut signals)| {
+        Box::pin(async move {
+            signals.recv().await;
+            if kind == SignalKind::terminate() && outlasts_sigterm {
+                std::future::pending::<()>().await;
+            }
+        })
+    });
     futures_util::future::select_all(caught).await;
 }
 

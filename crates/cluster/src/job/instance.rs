@@ -2,6 +2,7 @@
 
 use crate::data::{DATA, DataDirectories};
 use crate::hosts::{HostOptions, HostPlan, start_on_hosts};
+use crate::instance::discard_mark;
 use crate::memories::discard_memory;
 use crate::process::{Child, Program, TemporaryDirectory};
 use crate::start::{ServerOptions, start_attached};
@@ -93,6 +94,14 @@ impl JobInstance {
         self.is_kept = keep;
     }
 
+    /// Removes all files, and has the servers remove their data directories when they end, unless
+    /// the user has named them. For servers on hosts, whose directories are out of reach here.
+    pub fn discard(&self) {
+        // What cannot be removed stays where it is.
+        let _ = Session::new(self.instance.clone()).remove_tree("");
+        let _ = std::fs::write(discard_mark(&self.instance), []);
+    }
+
     /// Stops the servers, which write everything back first, and waits for their end.
     ///
     /// # Errors
@@ -111,9 +120,8 @@ impl Drop for JobInstance {
     fn drop(&mut self) {
         // Launchers on hosts have no other way to learn of the end.
         if self.is_running && !self.is_here() {
-            if !self.is_kept && self.file.memory_bytes.is_some() {
-                // Only memory without files is given back there.
-                let _ = Session::new(self.instance.clone()).remove_tree("");
+            if !self.is_kept {
+                self.discard();
             }
             let _ = stop(&self.instance);
         }

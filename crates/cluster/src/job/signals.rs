@@ -1,11 +1,17 @@
 //! SIGINT, SIGTERM and SIGHUP at each stage of a job.
+//!
+//! When Slurm ends a job, every process of it gets SIGTERM, the program too, and SIGKILL after a
+//! time. Such a SIGTERM is not sent to the program again, which Open MPI would take for a demand to
+//! end at once. Nor does it end a copy, which goes on as long as there is time.
 
+use super::slurm::{SlurmJob, kill_wait};
 use client::{Instance, clean_up_and_exit};
 use interface::{ExitCode, UserError};
 use rustix::process::{Signal, pidfd_send_signal};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Receiver of the signals that would end this process.
@@ -18,7 +24,16 @@ struct State {
     held: Vec<Signal>,
     /// Number of signals that the program was sent.
     forwarded: usize,
+    /// The Slurm job, until it ends.
+    job: Option<SlurmJob>,
 }
+
+/// Share of the time from SIGTERM to SIGKILL after which the program is killed, so that its files
+/// can be copied.
+const PROGRAM_SHARE: f64 = 0.65;
+
+/// Share of that time after which the servers stop, which takes them some seconds at most.
+const COPY_SHARE: f64 = 0.85;
 
 /// Effect of a signal.
 enum Target {
@@ -38,7 +53,8 @@ impl Signals {
     /// # Errors
     /// Fails when the system refuses.
     pub fn catch() -> Result<Self, UserError> {
-        let state = State { target: Target::CleanUp, held: Vec::new(), forwarded: 0 };
+        let (target, job) = (Target::CleanUp, SlurmJob::own());
+        let state = State { target, held: Vec::new(), forwarded: 0, job };
         let signals = Self(Arc::new(Mutex::new(state)));
         let (own, (sender, ready)) = (signals.clone(), channel());
         std::thread::spawn(move || own.listen(&sender));
@@ -88,31 +104,53 @@ impl Signals {
     }
 
     fn act(&self, signal: Signal) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &state.target {
-            Target::CleanUp => clean_up_and_exit(
-                130,
-                "unisono: interrupted; started processes were ended and their files were removed",
-            ),
-            Target::Hold => state.held.push(signal),
-            Target::Program(program) => {
-                // The terminal sends Ctrl-C to the program, too. Twice would abort an mpiexec.
-                if signal != Signal::INT || !is_in_foreground() {
-                    let _ = pidfd_send_signal(program, signal);
-                }
-                state.forwarded += 1;
-            }
-            Target::Stop(instance, message) => {
-                let stopped = crate::stop(instance);
-                let end = stopped.err().map_or_else(String::new, |error| format!("\n{error}"));
-                clean_up_and_exit(130, &format!("{message}{end}"));
-            }
+        let mut state = self.state();
+        let is_busy = matches!(state.target, Target::Program(_) | Target::Stop(..));
+        if signal == Signal::TERM
+            && is_busy
+            && let Some(job) = state.job.take()
+        {
+            // Slurm may take its time to answer.
+            let own = self.clone();
+            std::thread::spawn(move || own.act_in_job(job));
+        } else {
+            state.act(signal);
         }
+    }
+
+    /// Acts on a SIGTERM in a Slurm job.
+    fn act_in_job(&self, job: SlurmJob) {
+        let begun = Instant::now();
+        if !job.is_ending() {
+            let mut state = self.state();
+            state.act(Signal::TERM);
+            state.job = Some(job);
+            return;
+        }
+        self.state().forwarded += 1;
+        let time = kill_wait();
+        let wait_for = |share: f64| {
+            let then = begun + time.mul_f64(share);
+            std::thread::sleep(then.saturating_duration_since(Instant::now()));
+        };
+        wait_for(PROGRAM_SHARE);
+        if let Target::Program(program) = &self.state().target {
+            let _ = pidfd_send_signal(program, Signal::KILL);
+        }
+        wait_for(COPY_SHARE);
+        let mut state = self.state();
+        if matches!(state.target, Target::Stop(..)) {
+            state.act(Signal::TERM);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Number of signals that the program was sent.
     pub fn forwarded(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).forwarded
+        self.state().forwarded
     }
 
     /// Holds signals back until they are sent somewhere.
@@ -133,9 +171,35 @@ impl Signals {
     }
 
     fn set(&self, target: Target) -> Vec<Signal> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         state.target = target;
         std::mem::take(&mut state.held)
+    }
+}
+
+impl State {
+    /// Acts on a signal that is not held.
+    fn act(&mut self, signal: Signal) {
+        match &self.target {
+            Target::CleanUp => clean_up_and_exit(
+                130,
+                "unisono: interrupted; started processes were ended and their files were removed",
+            ),
+            Target::Hold => self.held.push(signal),
+            Target::Program(program) => {
+                // The terminal sends Ctrl-C to the program, too. Twice would abort an mpiexec.
+                if signal != Signal::INT || !is_in_foreground() {
+                    let _ = pidfd_send_signal(program, signal);
+                }
+                self.forwarded += 1;
+            }
+            Target::Stop(instance, message) => {
+                // The run may have been stopping them, and has done so while this one waited.
+                let stopped = crate::stop(instance).err().filter(|_| instance.read().is_ok());
+                let end = stopped.map_or_else(String::new, |error| format!("\n{error}"));
+                clean_up_and_exit(130, &format!("{message}{end}"));
+            }
+        }
     }
 }
 

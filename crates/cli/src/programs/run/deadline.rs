@@ -1,9 +1,8 @@
 //! The end of the time for a run, and the time to stage out before it.
 
-use cluster::JobProgram;
+use cluster::{JobProgram, SlurmJob};
 use interface::UserError;
 use jiff::Timestamp;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Least time for staging out.
@@ -20,9 +19,6 @@ const GRACE_MAX: Duration = Duration::from_secs(30);
 
 /// Longest time from now on that an end may lie away: 100 years.
 const AHEAD_MAX: u64 = 100 * 366 * 86_400;
-
-/// Longest wait for an answer of Slurm, in seconds.
-const SQUEUE_SECONDS: &str = "10";
 
 /// End of the time for a run.
 pub(super) struct Deadline {
@@ -81,31 +77,12 @@ pub(super) fn end_of_run(until: Option<&str>) -> Result<Option<Instant>, UserErr
         // A value that is no time is no reason to refuse a job.
         None => match std::env::var("SLURM_JOB_END_TIME") {
             Ok(word) => seconds_of(&word).map(until_then),
-            Err(_) => left_for_slurm_job(),
+            // Older versions of Slurm set no variable.
+            Err(_) => SlurmJob::own().and_then(|job| job.time_left()),
         },
     };
     let left = left.filter(|left| left.as_secs() < AHEAD_MAX);
     Ok(left.map(|left| Instant::now() + left))
-}
-
-/// Time left for the Slurm job that this is part of, as `squeue` tells: older versions of Slurm set
-/// no variable.
-fn left_for_slurm_job() -> Option<Duration> {
-    let job = std::env::var("SLURM_JOB_ID").ok()?;
-    let mut squeue = Command::new("timeout");
-    squeue.args([SQUEUE_SECONDS, "squeue", "--noheader", "--format=%L", "--job", &job]);
-    let output = squeue.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    duration_of(std::str::from_utf8(&output.stdout).ok()?.trim())
-}
-
-/// A duration as Slurm writes it: `2-01:00:00`, `1:00:00` or `5:00`. `None` for words.
-fn duration_of(word: &str) -> Option<Duration> {
-    let (days, time) = word.split_once('-').unwrap_or(("0", word));
-    let seconds = time
-        .split(':')
-        .try_fold(0_u64, |sum, part| sum.checked_mul(60)?.checked_add(part.parse().ok()?))?;
-    let days = days.parse::<u64>().ok()?.checked_mul(86_400)?;
-    Some(Duration::from_secs(days.checked_add(seconds)?))
 }
 
 /// Seconds since 1970 of a time, as a number or with date and zone.
@@ -126,10 +103,6 @@ mod tests {
         assert_eq!(seconds_of("1764000000"), Some(1_764_000_000));
         assert_eq!(seconds_of("1970-01-02T00:00:00Z"), Some(86_400));
         assert_eq!(seconds_of("noon"), None);
-        assert_eq!(duration_of("4:59"), Some(Duration::from_secs(299)));
-        assert_eq!(duration_of("2-01:00:01"), Some(Duration::from_secs(176_401)));
-        assert_eq!(duration_of("UNLIMITED"), None);
-        assert_eq!(duration_of(""), None);
         let deadline = Deadline { end: Instant::now(), rate: 1e6 };
         assert_eq!(deadline.margin(1_000_000), MARGIN_MIN);
         assert_eq!(deadline.margin(100_000_000), Duration::from_secs(230));

@@ -170,6 +170,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
                 memory_bytes: arguments.memory,
                 cores: arguments.server_cores.clone(),
                 wire: arguments.wire,
+                outlasts_sigterm: true,
                 allow_root: arguments.root.allow_root,
                 start_timeout_s: START_TIMEOUT_S,
                 remote_program: None,
@@ -261,8 +262,7 @@ fn finish<'a>(
     let is_in_place = matches!(place, PlaceOfFiles::Copied(..) | PlaceOfFiles::Discarded);
     let is_safe = errors.is_empty() && (is_in_place || matches!(place, PlaceOfFiles::None));
     if is_safe && !arguments.keep && !job.is_here() {
-        // Directories on other hosts cannot be removed from here.
-        let _ = Session::new(instance.clone()).remove_tree("");
+        job.discard();
     }
     let stopped = job.stop();
     errors.extend(stopped.clone().err());
