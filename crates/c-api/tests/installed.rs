@@ -120,9 +120,9 @@ fn the_example_is_built_with_pkg_config_and_prints_what_it_should() {
 }
 
 /// Programs that `scripts/setup build` runs, and those that they run.
-const OF_SETUP: [&str; 21] = [
+const OF_SETUP: [&str; 22] = [
     "sh", "sed", "awk", "mktemp", "rm", "dirname", "cat", "grep", "head", "tail", "cut", "id",
-    "tr", "rustc", "cargo", "cc", "as", "ld", "install", "strip", "mkdir",
+    "tr", "rustc", "cargo", "cc", "as", "ld", "install", "strip", "readelf", "mkdir",
 ];
 
 /// `scripts/setup build` with only these programs on the path.
