@@ -3,7 +3,7 @@
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export INPUT
 
-.PHONY: help demo test suites setup bench bench-mpi bench-python accuracy install wheel clean
+.PHONY: help demo test suites setup bench bench-mpi bench-python accuracy install wheel packages packages-test clean
 
 help:
 	@echo 'make demo    build unisono and run a demonstration; INPUT=path names its input file'
@@ -16,6 +16,8 @@ help:
 	@echo 'make accuracy   compare predictions with what programs take, in half an hour; ARGS=--publish to replace docs/accuracy.md'
 	@echo 'make install PREFIX=path   install unisono, libunisono, unisono.h and the manual; also DESTDIR=path'
 	@echo 'make wheel   build the wheel of the Python package, with the command and the libraries, in target/dist'
+	@echo 'make packages   build wheel, Debian packages, archive of the sources and recipes in target/packages; ARGS="--architecture aarch64"'
+	@echo 'make packages-test   install and use them in empty roots of Debian, as root; ARGS=wheel for one kind'
 	@echo 'make clean   remove the build results'
 
 # Its servers are private to it, and end with it, also where there is no user but root.
@@ -64,6 +66,12 @@ install:
 wheel:
 	@scripts/setup wheel
 	@scripts/wheel
+
+packages:
+	@scripts/packages $(ARGS)
+
+packages-test:
+	@scripts/packages-test $(ARGS)
 
 clean:
 	@cargo clean

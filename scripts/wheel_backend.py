@@ -1,12 +1,15 @@
 """Build backend of the wheel: maturin, after the command, the libraries and the manual are built.
 
 What `scripts/install` puts below a prefix goes into the data of the wheel, so that an environment has
-it in the same places.
+it in the same places. Variables of the environment:
+
+  UNISONO_TARGET   processor and C library, such as x86_64-unknown-linux-gnu.2.28, for which zig links;
+                   `scripts/packages` sets it. Without it, the wheel is for this machine and newer ones.
+  UNISONO_PACKAGE  name of the package that the wheel becomes a part of, if it is another one
 """
 
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 
@@ -15,13 +18,17 @@ from maturin import build_sdist, get_requires_for_build_sdist, get_requires_for_
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WHEEL = ROOT / "target" / "wheel"
+TARGET, _, GLIBC = os.environ.get("UNISONO_TARGET", "").partition(".")
+PACKAGE = os.environ.get("UNISONO_PACKAGE", "wheel")
 
 
 def _stage() -> None:
     """Install the product into the folder that maturin takes the data of the wheel from."""
     installed, data = WHEEL / "installed", WHEEL / "unisono.data"
     shutil.rmtree(WHEEL, ignore_errors=True)
-    subprocess.run([ROOT / "scripts/install", "--prefix", installed], check=True, cwd=ROOT)
+    install = [ROOT / "scripts/install", "--prefix", installed, "--package", PACKAGE]
+    target = ["--target", f"{TARGET}.{GLIBC}"] if TARGET else []
+    subprocess.run([*install, *target], check=True, cwd=ROOT)
     (data / "data").mkdir(parents=True)
     shutil.move(installed / "bin", data / "scripts")
     for kind in ("lib", "include", "share"):
@@ -35,13 +42,23 @@ def _stage() -> None:
     for path in libraries.glob("libunisono.so.*.*"):
         path.rename(libraries / ".".join(path.name.split(".")[:3]))
     shutil.rmtree(libraries / "pkgconfig")
+    about = data / "data/share/doc/unisono"
+    about.mkdir(parents=True)
+    subprocess.run([ROOT / "packaging/notices", about / "copyright"], check=True, cwd=ROOT)
 
 
 def _platform() -> str:
     """Oldest platform that has the C library which the staged programs and libraries need."""
-    files = [*(WHEEL / "unisono.data/scripts").iterdir(), *(WHEEL / "unisono.data/data/lib").iterdir()]
-    told = subprocess.run(["objdump", "-T", *files], check=True, capture_output=True, text=True).stdout
-    return f"manylinux_2_{max(int(minor) for minor in re.findall(r'GLIBC_2[.]([0-9]+)', told))}"
+    described = (WHEEL / "unisono.data/data/share/unisono/package").read_text()
+    needed = next(line.removeprefix("glibc: ") for line in described.splitlines() if line.startswith("glibc: "))
+    if GLIBC and _number(needed) > _number(GLIBC):
+        raise RuntimeError(f"the programs need glibc {needed}, and the wheel is for {GLIBC}")
+    return "manylinux_" + (GLIBC or needed).replace(".", "_")
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """Version as numbers, which can be compared."""
+    return tuple(int(part) for part in version.split("."))
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
@@ -55,5 +72,6 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     _stage()
     os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
     # maturin checks that the extension module fits it too.
-    os.environ.setdefault("MATURIN_PEP517_ARGS", f"--compatibility {_platform()}")
+    target = f"--zig --target {TARGET}" if TARGET else ""
+    os.environ.setdefault("MATURIN_PEP517_ARGS", f"--compatibility {_platform()} {target}")
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)

@@ -120,9 +120,9 @@ fn the_example_is_built_with_pkg_config_and_prints_what_it_should() {
 }
 
 /// Programs that `scripts/setup build` runs, and those that they run.
-const OF_SETUP: [&str; 21] = [
+const OF_SETUP: [&str; 22] = [
     "sh", "sed", "awk", "mktemp", "rm", "dirname", "cat", "grep", "head", "tail", "cut", "id",
-    "tr", "rustc", "cargo", "cc", "as", "ld", "install", "strip", "mkdir",
+    "tr", "rustc", "cargo", "cc", "as", "ld", "install", "strip", "readelf", "mkdir",
 ];
 
 /// `scripts/setup build` with only these programs on the path.
@@ -166,7 +166,7 @@ fn setup_asks_for_what_it_needs_and_looks_for_it() {
 fn packages_are_made_below_another_root() {
     let root = tempfile::tempdir().unwrap();
     let shown = root.path().to_str().unwrap();
-    done(install(Path::new("/usr"), &["--destdir", shown]));
+    done(install(Path::new("/usr"), &["--destdir", shown, "--package", "a test"]));
     let flags = std::fs::read_to_string(root.path().join("usr/lib/pkgconfig/unisono.pc")).unwrap();
     assert!(flags.starts_with("prefix=/usr\n") && !flags.contains("rpath"), "{flags}");
     let command = root.path().join("usr/bin/unisono");
@@ -175,6 +175,14 @@ fn packages_are_made_below_another_root() {
     let sections = words("readelf", &["-SW"], &command);
     let has_names = sections.iter().flatten().any(|word| word == ".symtab");
     assert!(!has_names, "names of functions are stripped");
+    // The command says which package it is of, and its description which C library it needs.
+    let mut asked = Command::new(&command);
+    asked.arg("--version");
+    let told = done(asked);
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(told.starts_with(&format!("unisono {version}\npackage:  a test\n")), "{told}");
+    assert!(told.contains(&format!("build:    profile {} by rustc ", profile())), "{told}");
+    assert!(told.contains("\nneeds:    glibc 2."), "{told}");
     for (words, cause) in [
         (&["--prefix", "here"][..], "not absolute"),
         (&["--prefix"], "takes a value"),

@@ -21,12 +21,13 @@ mod traces;
 
 use arguments::{Arguments, Command, pages};
 use clap::Parser;
+use clap::error::ErrorKind;
 use client::Instance;
 use files::{copies, layout, names, scrub, select};
 use instances::{mounts, servers, space, stops};
 use interface::{Extensions, UserError};
 use measurements::{bench, demo, replay};
-use output::present;
+use output::{origin, present};
 use programs::{hints, record, run};
 use simulate::OwnModels;
 use simulation::{reproduce, sim, what_if};
@@ -48,7 +49,10 @@ pub fn main_with_models(extensions: Extensions, models: OwnModels) -> std::proce
         Err(help_or_version) => {
             // The reader may be gone.
             let _ = help_or_version.print();
-            Ok(0)
+            match help_or_version.kind() {
+                ErrorKind::DisplayVersion => present::lines(origin::lines()).map(|()| 0),
+                _ => Ok(0),
+            }
         }
     };
     match ended {

@@ -30,7 +30,7 @@ const RECORDS: [u64; 3] = [8, 1024, 65_536];
 const SIMULATED_BYTES: u64 = 10 * MIB;
 
 /// The smallest default input, in bytes.
-const INPUT_BYTES_MIN: u64 = 100_000_000;
+const INPUT_BYTES_MIN: u64 = 10_000_000;
 
 /// A case of the demo: a write and a read by one strategy.
 #[derive(Clone, Debug)]
@@ -268,7 +268,7 @@ fn unusable(path: &Path, error: &std::io::Error) -> UserError {
 }
 
 /// Returns a large file that exists on this machine anyway: the largest library of a Rust
-/// toolchain, or of the system.
+/// toolchain or of the system, or this command, which is large enough.
 fn default_input() -> Result<PathBuf, UserError> {
     let rustup = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".rustup"));
@@ -284,12 +284,17 @@ fn default_input() -> Result<PathBuf, UserError> {
         let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
         Some((metadata.len(), entry.path()))
     });
+    let own = std::env::current_exe().ok().and_then(|path| {
+        let bytes = std::fs::metadata(&path).ok()?.len();
+        Some((bytes, path))
+    });
+    let sizes = sizes.chain(own);
     let largest = sizes.max_by(|one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
     match largest {
         Some((bytes, path)) if bytes >= INPUT_BYTES_MIN => Ok(path),
         _ => Err(UserError::usage(
             "there is no default input for the demo",
-            "no library of more than 100 MB was found on this machine",
+            "no library of more than 10 MB was found on this machine",
             "name a large file with --input FILE (make demo INPUT=FILE)",
         )),
     }

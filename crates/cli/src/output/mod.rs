@@ -2,4 +2,5 @@
 
 pub(crate) mod file;
 pub(crate) mod format;
+pub(crate) mod origin;
 pub(crate) mod present;
