@@ -209,7 +209,10 @@ impl<W: World> Server<W> {
         self.cache().discard(file).await;
         self.mirrors().forget(file);
         let removed = match self.in_place().has(file) {
-            true => Ok(self.in_place().forget(file)),
+            true => {
+                self.in_place().forget(file);
+                Ok(())
+            }
             false => self.disks().remove(file, protection).await,
         };
         // If that fails, an obsolete record stays.
