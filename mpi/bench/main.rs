@@ -1,18 +1,22 @@
-//! `make bench-mpi`: measures one MPI program with plain MPICH, plain Open MPI, and Unisono under
-//! both, in turns, on the same disk.
+//! `make bench-mpi`: measures one MPI program with plain MPICH, plain Open MPI, and under both with
+//! Unisono, on files of an instance and on ordinary files in place, in turns, on the same file
+//! system.
 //!
 //! The program is `hpf.c`, `overlap.c` for [`overlap`], and `many_calls.c` for [`many_calls`]. A case
-//! is one pattern, record size, mode, direction, sync and number of ranks. All four contenders run a
+//! is one pattern, record size, mode, direction, sync and number of ranks. All contenders run a
 //! case before the next one begins, and all cases are repeated in rounds; the least time of each
-//! counts. Ratios compare the slower of the two forms of Unisono with the better of the two plain
-//! libraries.
+//! counts. Ratios compare the slower of the two MPI libraries with Unisono with the better of the two
+//! without.
+
+mod contender;
 
 mod many_calls;
 mod overlap;
 
+use contender::{Compared, Contender, Kind, contenders};
 use mpi::{Family, Servers, prefix, root};
 use plot::{LineSeries, Lines, Style};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,19 +50,6 @@ struct Case {
     record_bytes: u64,
 }
 
-/// A way to run the program.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Contender {
-    Mpich,
-    OpenMpi,
-    UnisonoMpich,
-    UnisonoOpenMpi,
-}
-
-use Contender::{Mpich, OpenMpi, UnisonoMpich, UnisonoOpenMpi};
-
-const CONTENDERS: [Contender; 4] = [Mpich, OpenMpi, UnisonoMpich, UnisonoOpenMpi];
-
 /// Least times of a contender in a case.
 #[derive(Clone, Copy, Debug)]
 struct Times {
@@ -73,28 +64,6 @@ struct Times {
 }
 
 type Results = BTreeMap<(Case, Contender), Times>;
-
-impl Contender {
-    fn family(self) -> Family {
-        match self {
-            Mpich | UnisonoMpich => Family::Mpich,
-            OpenMpi | UnisonoOpenMpi => Family::OpenMpi,
-        }
-    }
-
-    fn is_plain(self) -> bool {
-        matches!(self, Mpich | OpenMpi)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Mpich => "MPICH",
-            OpenMpi => "Open MPI",
-            UnisonoMpich => "Unisono, MPICH",
-            UnisonoOpenMpi => "Unisono, Open MPI",
-        }
-    }
-}
 
 /// The cases, or few of them for a quick look.
 fn cases(Options { is_quick, ranks, records, .. }: &Options) -> Vec<Case> {
@@ -127,8 +96,9 @@ fn cases(Options { is_quick, ranks, records, .. }: &Options) -> Vec<Case> {
 /// Places of the contenders' programs and files.
 struct Bench {
     servers: Servers,
+    contenders: &'static [Contender],
     folder: PathBuf,
-    /// File of the plain libraries.
+    /// File of the plain libraries, and of Unisono in place.
     plain: PathBuf,
     /// Of the array.
     bytes: u64,
@@ -145,7 +115,8 @@ impl Bench {
             None => folder.join("plain.dat"),
             Some(_) => format!("/dev/shm/unisono-bench-{}.dat", std::process::id()).into(),
         };
-        let bench = Self { servers, folder, plain, bytes };
+        let contenders = contenders(options.memory.is_some());
+        let bench = Self { servers, contenders, folder, plain, bytes };
         for family in Family::OF_DEBIAN {
             for name in ["hpf", "overlap", "many_calls"] {
                 let source = root().join("mpi/bench").join(name).with_extension("c");
@@ -168,17 +139,23 @@ impl Bench {
         arguments: &[String],
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, String> {
-        let family = contender.family();
-        let (mut command, file) = if contender.is_plain() {
-            (family.mpiexec(ranks), self.plain.display().to_string())
-        } else {
-            (self.servers.mpiexec(family, ranks), "unisono://bench.dat".to_owned())
+        let Contender { family, kind } = contender;
+        let plain = self.plain.display().to_string();
+        let (mut command, file) = match kind {
+            Kind::Plain => (family.mpiexec(ranks), plain),
+            Kind::Instance => {
+                (self.servers.mpiexec(family, ranks), "unisono://bench.dat".to_owned())
+            }
+            Kind::InPlace => (self.servers.mpiexec(family, ranks), plain),
         };
+        if kind == Kind::InPlace {
+            command.env("UNISONO_IN_PLACE", &file);
+        }
         command.arg(self.program(name, family)).arg(file).args(arguments);
-        let (code, text) = limited(command, contender.is_plain());
+        let (code, text) = limited(command, kind == Kind::Plain);
         // A new file each time, as with unisono files of another size.
         let _ = std::fs::remove_file(&self.plain);
-        if code == Some(124) && contender.is_plain() {
+        if code == Some(124) && kind == Kind::Plain {
             return Ok(None);
         }
         match (code, text.lines().find_map(parse)) {
@@ -241,36 +218,26 @@ fn keep_least(results: &mut Results, key: (Case, Contender), times: Times) {
     kept.transfer_s = kept.transfer_s.min(times.transfer_s);
 }
 
-/// Times of the four contenders in a case.
+/// Times of all contenders in a case, in their order.
 struct Row<'a> {
     case: &'a Case,
-    times: [Times; 4],
+    times: Vec<Times>,
 }
 
 impl Row<'_> {
-    fn rows(results: &Results) -> Vec<Row<'_>> {
-        let cases = results.keys().map(|(case, _)| case);
-        let mut rows: Vec<Row<'_>> = Vec::new();
-        for case in cases {
-            let times = CONTENDERS.map(|it| results.get(&(case.clone(), it)).copied());
-            if let [Some(a), Some(b), Some(c), Some(d)] = times
-                && rows.last().is_none_or(|row| row.case != case)
-            {
-                rows.push(Row { case, times: [a, b, c, d] });
-            }
-        }
-        rows
+    fn rows<'a>(results: &'a Results, contenders: &[Contender]) -> Vec<Row<'a>> {
+        let cases: BTreeSet<&Case> = results.keys().map(|(case, _)| case).collect();
+        let row = |case: &'a Case| {
+            let times = contenders.iter().map(|it| results.get(&(case.clone(), *it)).copied());
+            Some(Row { case, times: times.collect::<Option<_>>()? })
+        };
+        cases.into_iter().filter_map(row).collect()
     }
 
-    /// Least total time of the plain libraries, and the greater of the two of Unisono.
-    fn peer_and_own(&self) -> (f64, f64) {
-        let [mpich, open_mpi, own_mpich, own_open_mpi] = self.times.map(|times| times.total_s);
-        (mpich.min(open_mpi), own_mpich.max(own_open_mpi))
-    }
-
-    fn ratio(&self) -> f64 {
-        let (peer, own) = self.peer_and_own();
-        peer / own
+    /// Total times.
+    fn compared(&self) -> Compared {
+        let seconds: Vec<f64> = self.times.iter().map(|times| times.total_s).collect();
+        Compared::of(&seconds)
     }
 
     fn has_bound(&self) -> bool {
@@ -279,30 +246,38 @@ impl Row<'_> {
 }
 
 /// The results as a table in Markdown.
-fn table(results: &Results, bytes: u64) -> String {
-    let mut text = String::from(
-        "| ranks | pattern | mode | direction | sync | record, B | MPICH | Open MPI | Unisono, MPICH \
-         | Unisono, Open MPI | ratio | processor time |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
+fn table(results: &Results, contenders: &[Contender], bytes: u64) -> String {
+    let names: Vec<&str> = contenders.iter().map(|it| it.name()).collect();
+    let with_in_place = contenders.iter().any(|it| it.kind == Kind::InPlace);
+    let more = if with_in_place { "in place | in place to instance | " } else { "" };
+    let mut text = format!(
+        "| ranks | pattern | mode | direction | sync | record, B | {} | ratio | {more}processor time |\n",
+        names.join(" | ")
     );
-    let rate = |times: Times| {
+    let columns = text.matches('|').count() - 1;
+    let _ = writeln!(text, "{}|", "|---".repeat(columns));
+    let rate = |times: &Times| {
         let mib = bytes as f64 / 1048576.0 / times.total_s;
         format!("{}{mib:.0}", if times.is_bound { "< " } else { "" })
     };
-    for row in Row::rows(results) {
+    for row in Row::rows(results, contenders) {
         let Case { ranks, pattern, mode, direction, sync, record_bytes } = row.case;
-        let [mpich, open_mpi, own_mpich, own_open_mpi] = row.times;
+        let rates: Vec<String> = row.times.iter().map(rate).collect();
         let at_least = if row.has_bound() { "> " } else { "" };
+        let compared = row.compared();
+        let in_place = match (compared.in_place(), compared.in_place_to_instance()) {
+            (Some(to_peer), Some(to_instance)) => {
+                format!("{at_least}{to_peer:.2} | {to_instance:.2} | ")
+            }
+            _ => String::new(),
+        };
         let _ = writeln!(
             text,
-            "| {ranks} | {pattern} | {mode} | {direction} | {sync} | {record_bytes} | {} | {} | {} | \
-             {} | {at_least}{:.2} | {:.2} |",
-            rate(mpich),
-            rate(open_mpi),
-            rate(own_mpich),
-            rate(own_open_mpi),
-            row.ratio(),
-            own_mpich.cpu_s / mpich.cpu_s,
+            "| {ranks} | {pattern} | {mode} | {direction} | {sync} | {record_bytes} | {} \
+             | {at_least}{:.2} | {in_place}{:.2} |",
+            rates.join(" | "),
+            compared.instance(),
+            row.times[2].cpu_s / row.times[0].cpu_s,
         );
     }
     text
@@ -320,15 +295,15 @@ fn values(results: &Results) -> String {
             text,
             "{ranks},{pattern},{mode},{direction},{sync},{record_bytes},{},{total_s},{transfer_s},\
              {cpu_s},{is_bound}",
-            contender.name().replace(',', ""),
+            contender.plain_name(),
         );
     }
     text
 }
 
 /// Draws the ratios of cyclic transfers over the record size.
-fn picture(results: &Results, ranks: u32) -> String {
-    let rows = Row::rows(results);
+fn picture(results: &Results, contenders: &[Contender], ranks: u32) -> String {
+    let rows = Row::rows(results, contenders);
     let kinds = [
         ("collective", "write", "nosync"),
         ("collective", "read", "nosync"),
@@ -346,7 +321,9 @@ fn picture(results: &Results, ranks: u32) -> String {
             name: format!("{mode} {direction}{}", if sync == "sync" { ", sync" } else { "" }),
             style: Style::plain(colour),
             is_broken: mode == "independent",
-            points: shown.map(|row| (row.case.record_bytes as f64, row.ratio().log10())).collect(),
+            points: shown
+                .map(|row| (row.case.record_bytes as f64, row.compared().instance().log10()))
+                .collect(),
         }
     });
     let title = format!("Unisono against the better of MPICH and Open MPI, {ranks} ranks");
@@ -431,18 +408,18 @@ fn transfers(bench: &Bench, options: &Options) -> Result<String, String> {
     for round in 1..=options.rounds {
         for (number, case) in cases.iter().enumerate() {
             println!("round {round}, case {} of {}: {case:?}", number + 1, cases.len());
-            for contender in CONTENDERS {
-                let times = bench.measure(contender, case)?;
-                keep_least(&mut results, (case.clone(), contender), times);
+            for contender in bench.contenders {
+                let times = bench.measure(*contender, case)?;
+                keep_least(&mut results, (case.clone(), *contender), times);
             }
             std::fs::write(options.output.join("results.csv"), values(&results)).map_err(told)?;
         }
     }
     for &ranks in &options.ranks {
         let path = options.output.join(format!("ratios-{ranks}.svg"));
-        std::fs::write(path, picture(&results, ranks)).map_err(told)?;
+        std::fs::write(path, picture(&results, bench.contenders, ranks)).map_err(told)?;
     }
-    Ok(table(&results, bench.bytes))
+    Ok(table(&results, bench.contenders, bench.bytes))
 }
 
 fn run(options: &Options) -> Result<(), String> {

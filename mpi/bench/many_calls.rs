@@ -1,6 +1,7 @@
 //! Programs that make many small calls: microseconds a call of the slowest rank.
 
-use crate::{Bench, CONTENDERS, Contender, LIMIT_S};
+use crate::contender::{Compared, Contender};
+use crate::{Bench, LIMIT_S};
 use std::fmt::Write;
 
 /// Processes on one shared file.
@@ -79,62 +80,70 @@ fn parse(line: &str) -> Option<Vec<f64>> {
 /// All passes of the contenders in a cell, in microseconds a call.
 struct Row {
     cell: Cell,
-    passes: [Vec<f64>; 4],
+    passes: Vec<Vec<f64>>,
 }
 
 impl Row {
     /// The best passes of the contenders.
-    fn bests(&self) -> [f64; 4] {
-        self.passes.each_ref().map(|passes| passes.iter().copied().fold(f64::INFINITY, f64::min))
+    fn bests(&self) -> Vec<f64> {
+        let best = |passes: &Vec<f64>| passes.iter().copied().fold(f64::INFINITY, f64::min);
+        self.passes.iter().map(best).collect()
     }
 
-    fn medians(&self) -> [f64; 4] {
-        self.passes.each_ref().map(|passes| {
+    fn medians(&self) -> Vec<f64> {
+        let median = |passes: &Vec<f64>| {
             let mut sorted = passes.clone();
             sorted.sort_by(f64::total_cmp);
             sorted[sorted.len() / 2]
-        })
+        };
+        self.passes.iter().map(median).collect()
     }
 }
 
-/// Time of the better plain library over that of the slower form of Unisono.
-fn ratio([mpich, open_mpi, own_mpich, own_open_mpi]: [f64; 4]) -> f64 {
-    mpich.min(open_mpi) / own_mpich.max(own_open_mpi)
-}
-
 /// The best passes as a table in Markdown.
-fn table(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "| bytes | mode | direction | Unisono, MPICH, us | Unisono, Open MPI, us | better peer, us \
-         | ratio | ratio of medians |\n|---|---|---|---|---|---|---|---|\n",
+fn table(rows: &[Row], contenders: &[Contender]) -> String {
+    let names: Vec<String> =
+        contenders[2..].iter().map(|it| format!("{}, us", it.name())).collect();
+    let with_in_place = contenders.len() > 4;
+    let more = if with_in_place { "| in place | in place, of medians " } else { "" };
+    let mut text = format!(
+        "| bytes | mode | direction | {} | better peer, us | ratio | ratio of medians {more}|\n",
+        names.join(" | ")
     );
+    let columns = text.matches('|').count() - 1;
+    let _ = writeln!(text, "{}|", "|---".repeat(columns));
     for row in rows {
         let Cell { mode, placement, direction, bytes } = row.cell;
         let bests = row.bests();
-        let [mpich, open_mpi, own_mpich, own_open_mpi] = bests;
-        let (peer, is_mpich) = (mpich.min(open_mpi), mpich <= open_mpi);
-        let name = if is_mpich { "MPICH" } else { "Open MPI" };
-        let _ = writeln!(
+        let (best, median) = (Compared::of(&bests), Compared::of(&row.medians()));
+        let own: Vec<String> = bests[2..].iter().map(|us| format!("{us:.1}")).collect();
+        let peer = best.peer;
+        let name = if bests[0] <= bests[1] { "MPICH" } else { "Open MPI" };
+        let _ = write!(
             text,
-            "| {bytes} | {mode}, {placement} | {direction} | {own_mpich:.1} | {own_open_mpi:.1} \
-             | {peer:.1} ({name}) | {:.2} | {:.2} |",
-            ratio(bests),
-            ratio(row.medians()),
+            "| {bytes} | {mode}, {placement} | {direction} | {} | {peer:.1} ({name}) | {:.2} | {:.2} |",
+            own.join(" | "),
+            best.instance(),
+            median.instance(),
         );
+        if let (Some(best), Some(median)) = (best.in_place(), median.in_place()) {
+            let _ = write!(text, " {best:.2} | {median:.2} |");
+        }
+        text.push('\n');
     }
     text
 }
 
 /// The best and the median passes of each contender as comma-separated values.
-fn values(rows: &[Row]) -> String {
+fn values(rows: &[Row], contenders: &[Contender]) -> String {
     let mut text = String::from(
         "mode,placement,direction,bytes,ranks,calls,contender,passes,best_us,median_us\n",
     );
     for row in rows {
         let Cell { mode, placement, direction, bytes } = row.cell;
         let (calls, bests, medians) = (row.cell.calls(), row.bests(), row.medians());
-        for (index, contender) in CONTENDERS.into_iter().enumerate() {
-            let name = contender.name().replace(',', "");
+        for (index, contender) in contenders.iter().enumerate() {
+            let name = contender.plain_name();
             let (passes, best, median) = (row.passes[index].len(), bests[index], medians[index]);
             let _ = writeln!(
                 text,
@@ -151,17 +160,18 @@ fn values(rows: &[Row]) -> String {
 pub(crate) fn measure(bench: &Bench, rounds: u32, is_quick: bool) -> Result<String, String> {
     let rounds = if is_quick { rounds } else { rounds.max(ROUNDS_MIN) };
     let cells = Cell::all();
-    let new = |&cell: &Cell| Row { cell, passes: Default::default() };
+    let passes = vec![Vec::new(); bench.contenders.len()];
+    let new = |&cell: &Cell| Row { cell, passes: passes.clone() };
     let mut rows: Vec<Row> = cells.iter().map(new).collect();
     for round in 1..=rounds {
         for (number, row) in rows.iter_mut().enumerate() {
             println!("round {round}, cell {} of {}: {:?}", number + 1, cells.len(), row.cell);
-            for (passes, contender) in row.passes.iter_mut().zip(CONTENDERS) {
+            for (passes, &contender) in row.passes.iter_mut().zip(bench.contenders) {
                 passes.extend(row.cell.measure(bench, contender)?);
             }
         }
         let path = bench.folder.join("many-calls.csv");
-        std::fs::write(path, values(&rows)).map_err(|error| error.to_string())?;
+        std::fs::write(path, values(&rows, bench.contenders)).map_err(|error| error.to_string())?;
     }
-    Ok(table(&rows))
+    Ok(table(&rows, bench.contenders))
 }

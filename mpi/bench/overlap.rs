@@ -1,6 +1,6 @@
 //! The share of a non-blocking collective write that passes while the program computes.
 
-use crate::{BYTES, Bench, CONTENDERS};
+use crate::{BYTES, Bench};
 use std::fmt::Write;
 
 /// Processes: as many as the processors of a small machine.
@@ -48,9 +48,9 @@ pub(crate) fn measure(bench: &Bench, rounds: u32) -> Result<String, String> {
         "| computation | contender | write alone, MiB/s | hidden share of the write |\n|---|---|---|---|\n",
     );
     for computation in ["processor", "elsewhere"] {
-        let mut least: [Option<Times>; 4] = [None; 4];
+        let mut least: Vec<Option<Times>> = vec![None; bench.contenders.len()];
         for _ in 0..rounds {
-            for (kept, contender) in least.iter_mut().zip(CONTENDERS) {
+            for (kept, &contender) in least.iter_mut().zip(bench.contenders) {
                 let (bytes, record) = (BYTES.to_string(), RECORD_BYTES.to_string());
                 let words = [bytes, record, computation.to_owned(), REPEATS.to_string()];
                 if let Some(times) =
@@ -60,7 +60,7 @@ pub(crate) fn measure(bench: &Bench, rounds: u32) -> Result<String, String> {
                 }
             }
         }
-        for (times, contender) in least.into_iter().zip(CONTENDERS) {
+        for (times, contender) in least.into_iter().zip(bench.contenders) {
             let Some(times) = times else { continue };
             let rate = BYTES as f64 / f64::from(1 << 20) / times.alone;
             let (name, hidden) = (contender.name(), times.hidden());

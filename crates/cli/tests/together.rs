@@ -23,6 +23,7 @@ mod group_locks;
 mod hints;
 mod hosts;
 mod hung_disks;
+mod in_place;
 mod instances;
 mod interrupted;
 mod library;

@@ -36,7 +36,8 @@ pub use library::{
     BLOCKING_BYTES_MAX, Blocks, Buffer, CollectiveOptions, Connection, ConnectionOptions,
     FILE_TRANSFERS_MAX, File, FileTransfer, Form, Group, HINTS, Hint, HintSite, Hints,
     InPlaceOptions, NewFileNode, NewFileOptions, Operation, Page, RangeLock, RawFileTransfer,
-    RawMemory, Records, Slice, VectorOperation, Verdict, hints_of_environment, wait_any,
+    RawMemory, Records, Slice, VectorOperation, Verdict, hints_of_environment,
+    in_place_block_bytes, wait_any,
 };
 pub use lost_files::LostFile;
 pub use mounted::{

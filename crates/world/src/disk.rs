@@ -69,7 +69,7 @@ pub trait Disk: Clone + 'static {
     fn remove(&self, object: FileId) -> impl Future<Output = Result<(), DiskError>>;
 
     /// Makes an ordinary file the object: all requests for it concern that file, which keeps the
-    /// times that the system gives it. [`Disk::remove`] ends that, and leaves the file as it is.
+    /// times that the system gives it. [`Disk::release`] ends that.
     /// Only disks in a file system can. With `lock`, fails if another process has locked the file
     /// in this way.
     fn adopt(
@@ -87,6 +87,13 @@ pub trait Disk: Clone + 'static {
     /// Makes an object that is an ordinary file at least `length` bytes long. Does nothing to
     /// others, of which no byte shows how long they are.
     fn extend(&self, object: FileId, length: u64) -> impl Future<Output = Result<(), DiskError>> {
+        let _ = (object, length);
+        std::future::ready(Ok(()))
+    }
+
+    /// Ends the work on an object that is an ordinary file, after [`Disk::extend`]. Also when that
+    /// fails.
+    fn release(&self, object: FileId, length: u64) -> impl Future<Output = Result<(), DiskError>> {
         let _ = (object, length);
         std::future::ready(Ok(()))
     }

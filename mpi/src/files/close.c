@@ -41,6 +41,21 @@ static int remove_named(const open_file_t *file)
     return unlink(path);
 }
 
+/* Closes the file at the servers, which write behind: failures after a call are reported here at the
+ * latest. Waits for a file in place, which has all data then; others are closed later. */
+static int close_at_servers(open_file_t *file)
+{
+    int code = MPI_SUCCESS;
+    if (file->is_in_place) {
+        unisono_file_t *closed = file->file;
+        file->file = NULL;
+        return unisono_close(closed) ? class_of_failure(file, CALL_File_close) : MPI_SUCCESS;
+    }
+    if (file->has_unreported && unisono_flush(file->file))
+        code = class_of_failure(file, CALL_File_close);
+    return closing_begin(file) ? class_of_failure(file, CALL_File_close) : code;
+}
+
 static int close_file(MPI_File *handle)
 {
     open_file_t *file = file_of(*handle);
@@ -58,16 +73,11 @@ static int close_file(MPI_File *handle)
         code = wrong(MPI_ERR_OTHER, call, "a split collective operation is still active",
                      "call its end routine before MPI_File_close");
     }
-    /* Servers write behind. Failures after a call are reported here at the latest. */
-    if (file->has_unreported && unisono_flush(file->file))
-        code = class_of_failure(file, call);
-    if (closing_begin(file))
-        code = class_of_failure(file, call);
-    /* Other programs find a file in place when it is closed. */
-    if (file->is_in_place && !(file->amode & MPI_MODE_DELETE_ON_CLOSE)) {
-        closings_end();
+    const int closed = close_at_servers(file);
+    code = closed == MPI_SUCCESS ? code : closed;
+    /* Other programs find a file in place when all members have closed it. */
+    if (file->is_in_place && !(file->amode & MPI_MODE_DELETE_ON_CLOSE))
         code = agree(file, call, code);
-    }
     /* Only this mode needs to wait: the file is removed when all members have closed it. */
     if (file->amode & MPI_MODE_DELETE_ON_CLOSE) {
         closings_end();

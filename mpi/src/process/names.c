@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,15 +68,70 @@ static int is_matched(const char *variable, const char *name)
            || (name_resolve(bare, path) == 0 && matches(patterns, path));
 }
 
+/* A type of file systems, by its name in patterns and its f_type (linux/magic.h, and the headers of Lustre,
+ * GPFS, BeeGFS and PanFS). */
+typedef struct file_system {
+    const char *name;
+    uint32_t type;
+} file_system_t;
+
+static const file_system_t file_systems[] = {
+    {"beegfs", 0x19830326},   {"btrfs", 0x9123683e},   {"ceph", 0x00c36400},  {"ext4", 0xef53},
+    {"fuse", 0x65735546},     {"gpfs", 0x47504653},    {"lustre", 0x0bd00bd0}, {"nfs", 0x6969},
+    {"orangefs", 0x20030528}, {"overlay", 0x794c7630}, {"panfs", 0xaad7aaea}, {"tmpfs", 0x01021994},
+    {"xfs", 0x58465342},
+};
+
+/* Finds the file system of a bare name; of a file that does not exist, that of its directory. Returns 0
+ * or -1. */
+static int file_system_of(const char *bare, struct statfs *found)
+{
+    char path[PATH_BYTES];
+    if (statfs(bare, found) == 0)
+        return 0;
+    if (errno != ENOENT || name_resolve(bare, path))
+        return -1;
+    char *slash = strrchr(path, '/');
+    slash[slash == path] = 0;
+    return statfs(path, found);
+}
+
+/* 1 when a pattern is "type:" and the name of a type. */
+static int is_of_type(const char *pattern, uint32_t type)
+{
+    if (strncmp(pattern, "type:", 5) != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof file_systems / sizeof *file_systems; i++)
+        if (file_systems[i].type == type && strcmp(file_systems[i].name, pattern + 5) == 0)
+            return 1;
+    return 0;
+}
+
+/* 1 when one of the patterns of an environment variable is the type of the file system of a name. */
+static int has_type(const char *variable, const char *name)
+{
+    struct statfs system;
+    const char *patterns = getenv(variable), *bare = name_bare(name);
+    if (!patterns || !strstr(patterns, "type:") || !*bare || file_system_of(bare, &system))
+        return 0;
+    char *list = strdup(patterns), *rest = list, *pattern;
+    int found = 0;
+    while (list && !found && (pattern = strsep(&rest, ",")))
+        found = is_of_type(pattern, (uint32_t)system.f_type);
+    free(list);
+    return found;
+}
+
 int name_is_in_place(const char *name)
 {
-    return name && !name_has_scheme(name_bare(name)) && is_matched("UNISONO_IN_PLACE", name);
+    return name && !name_has_scheme(name_bare(name))
+           && (is_matched("UNISONO_IN_PLACE", name) || has_type("UNISONO_IN_PLACE", name));
 }
 
 int name_is_taken(const char *name)
 {
     return name
-           && (name_has_scheme(name_bare(name)) || is_matched("UNISONO_IN_PLACE", name)
+           && (name_has_scheme(name_bare(name)) || name_is_in_place(name)
                || is_matched("UNISONO_MATCH", name));
 }
 

@@ -17,7 +17,8 @@ int name_has_scheme(const char *bare);
 int name_is_taken(const char *name);
 
 /* 1 for the name of an ordinary file on which the servers work at its path: UNISONO_IN_PLACE has patterns
- * as UNISONO_MATCH has. It counts before UNISONO_MATCH, and such a name is taken. */
+ * as UNISONO_MATCH has, and "type:" with the type of a file system, such as "type:lustre". It counts before
+ * UNISONO_MATCH, and such a name is taken. */
 int name_is_in_place(const char *name);
 
 /* 0 for a name that cannot be a path below a mount of an instance (unisono mount). For others the library

@@ -39,9 +39,13 @@ pub(crate) struct Bench {
     /// Size of the file.
     #[arg(long, default_value = "256MiB", value_parser = size)]
     pub(crate) size: u64,
-    /// Block size.
-    #[arg(long, default_value = interface::DEFAULT_BLOCK, value_parser = size, value_name = "SIZE")]
-    pub(crate) block: u64,
+    /// Block size [default: 1MiB, or with --in-place what the file system likes].
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) block: Option<u64>,
+    /// Measure ordinary files in this directory, on which the servers work in place, instead of
+    /// files of the instance. The servers must find the directory at the same path.
+    #[arg(long, value_name = "DIR", conflicts_with = "memory")]
+    pub(crate) in_place: Option<PathBuf>,
     /// Number of transfers of each case.
     #[arg(long, default_value = "3", value_parser = count)]
     pub(crate) repeat: u32,

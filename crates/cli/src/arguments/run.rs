@@ -1,7 +1,7 @@
 //! Arguments of `run`.
 
 use super::servers::{AsRoot, Hosts};
-use super::value_parsers::{count, memory, wire};
+use super::value_parsers::{count, in_place_patterns, memory, wire};
 use clap::Args;
 use client::WireProtection;
 use interface::{CoreList, Protection, parse_size as size};
@@ -54,11 +54,13 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR")]
     pub(crate) mount: Option<PathBuf>,
     /// Work on ordinary files at their own paths: MPI-IO of names that match goes to the servers,
-    /// which carry it out on these files. Without a pattern, all names match. No file is copied.
-    /// The hosts of the servers must find the files at the same paths.
+    /// which carry it out on these files. Without a pattern, all names match. Several patterns are
+    /// separated by commas; type:lustre matches all names on a file system of that type. No file is
+    /// copied. The hosts of the servers must find the files at the same paths.
     #[arg(
         long,
         value_name = "PATTERN",
+        value_parser = in_place_patterns,
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "*",

@@ -144,7 +144,7 @@ fn show_file(record: &FileRecord, blocks_max: u64, as_json: bool) -> Result<(), 
     ))?;
     present::line(&format!("  {}", buffering_line(&record.buffering)))?;
     if let Some(line) = protection_line(record.protection) {
-        present::line(line)?;
+        present::line(&line)?;
     }
     places.into_iter().try_for_each(|(block, server, at)| {
         let (disk, slot) = (at.disk.0, at.slot);
@@ -176,7 +176,7 @@ fn show_directory(name: &str, defaults: &FileDefaults, as_json: bool) -> Result<
     present::line(&format!("{name}/  a new file gets blocks of {block}, on {place}"))?;
     present::line(&format!("  {}", buffering_line(&defaults.buffering)))?;
     match protection_line(defaults.protection.unwrap_or_default()) {
-        Some(line) => present::line(line),
+        Some(line) => present::line(&line),
         None => Ok(()),
     }
 }

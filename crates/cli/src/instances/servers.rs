@@ -86,8 +86,7 @@ pub(crate) fn check_protection(
     protection: Option<Protection>,
     servers: Option<u32>,
 ) -> Result<(), UserError> {
-    let stripe = Stripe::round_robin(1, servers.unwrap_or(SERVERS), 1);
-    let checked = protection.unwrap_or_default().validate(&stripe);
+    let checked = protection.unwrap_or_default().validate_on(servers.unwrap_or(SERVERS));
     checked.map_err(|cause| {
         UserError::usage(
             "cannot protect the files",

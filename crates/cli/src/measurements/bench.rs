@@ -7,8 +7,9 @@ use crate::output::format::plural;
 use crate::output::present;
 use client::Instance;
 use cluster::{Program, ServerOptions, TemporaryInstance};
-use interface::{Limits, Report, Row, UserError};
+use interface::{Limits, Report, Row, UserError, parse_size};
 use measure::{BenchPlan, CaseSpec};
+use std::path::{Path, PathBuf};
 
 /// Default patterns.
 const PATTERNS: [&str; 2] = ["wbc", "rbc"];
@@ -65,6 +66,10 @@ fn measure(
         let of = |spec: &CaseSpec| format!("{} by {}", spec.pattern, spec.strategy);
         let first = plan.cases.first().map(of).unwrap_or_default();
         let cases = plural(plan.cases.len() as u32, "case");
+        if let Some(directory) = &plan.in_place {
+            let (directory, bytes) = (directory.display(), plan.block_bytes);
+            present::note(&format!("ordinary files in {directory}, in blocks of {bytes} bytes"));
+        }
         present::note(&format!("measuring {cases}, first {first}: a line for each as it ends"));
     }
     let mut header_shown = false;
@@ -120,11 +125,31 @@ fn plan(arguments: &Bench) -> Result<BenchPlan, UserError> {
             }
         }
     }
+    let in_place = arguments.in_place.as_deref().map(ordinary_files).transpose()?;
+    let usual = match &in_place {
+        Some((_, liked)) => *liked,
+        None => parse_size(interface::DEFAULT_BLOCK).unwrap_or(1 << 20),
+    };
     Ok(BenchPlan {
         clients: arguments.clients,
         client_host: arguments.client_host.clone(),
         client_cores: None,
-        block_bytes: arguments.block,
+        block_bytes: arguments.block.unwrap_or(usual),
+        in_place: in_place.map(|(directory, _)| directory),
         cases: specs,
+    })
+}
+
+/// Returns the path of a directory for ordinary files without links, and the size of blocks that
+/// its file system likes.
+fn ordinary_files(directory: &Path) -> Result<(PathBuf, u64), UserError> {
+    let found = directory.canonicalize().and_then(|path| {
+        let liked = client::in_place_block_bytes(&path)?;
+        let is_directory = path.is_dir().then_some((path, liked));
+        is_directory.ok_or_else(|| std::io::Error::other("it is no directory"))
+    });
+    found.map_err(|error| {
+        let (what, cause) = (format!("cannot work in place in {directory:?}"), error.to_string());
+        UserError::usage(what, cause, "name a directory that this host and the servers find there")
     })
 }

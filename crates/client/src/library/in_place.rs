@@ -2,17 +2,12 @@
 
 use super::connection::Connection;
 use super::file::File;
+use super::liked_block;
 use interface::{ErrorKind, UserError};
-use policy::BLOCK_BYTES_MAX;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use units::MIB;
-
-/// Least number of bytes in a block: smaller ones would make one server's part of the file
-/// alternate with another one's within what the file system transfers at a time.
-const BLOCK_BYTES_MIN: u64 = MIB;
 
 /// Help for servers that cannot work on a file.
 const UNSUITABLE: &str = "use servers that find the file at this path and keep their data in \
@@ -25,7 +20,8 @@ pub struct InPlaceOptions {
     pub create: bool,
     /// True to refuse a file that is there. Only with `create`.
     pub exclusive: bool,
-    /// Bytes in a block; by default a multiple of what the file system likes, of at least 1 MiB.
+    /// Bytes in a block; by default at least 1 MiB, in a multiple of what the file system likes: a
+    /// stripe of Lustre, else `st_blksize`.
     pub block_bytes: Option<u64>,
 }
 
@@ -51,6 +47,15 @@ impl Connection {
             _ => error,
         })
     }
+}
+
+/// Returns the number of bytes in a block of ordinary files in a directory, as its file system
+/// likes it.
+///
+/// # Errors
+/// Fails when the directory cannot be opened.
+pub fn in_place_block_bytes(directory: &Path) -> io::Result<u64> {
+    liked_block::block_bytes_for(&fs::File::open(directory)?)
 }
 
 /// An ordinary file that is there.
@@ -80,9 +85,11 @@ impl Ordinary {
         let absolute = fs::canonicalize(path)?;
         let path = absolute.into_os_string().into_string();
         let path = path.map_err(|_| io::Error::other("its path is not UTF-8"))?;
-        let liked = metadata.blksize().clamp(1, BLOCK_BYTES_MAX);
-        let usual = BLOCK_BYTES_MIN.next_multiple_of(liked).min(BLOCK_BYTES_MAX);
-        Ok(Self { path, inode: metadata.ino(), block_bytes: block_bytes.unwrap_or(usual) })
+        let block_bytes = match block_bytes {
+            Some(bytes) => bytes,
+            None => liked_block::block_bytes_for(&file)?,
+        };
+        Ok(Self { path, inode: metadata.ino(), block_bytes })
     }
 }
 

@@ -364,6 +364,7 @@ impl<W: World> Server<W> {
                 self.active_transfers().abort(TransferKey::Call(call), fault);
             }
             closed.into_iter().for_each(|file| _ = self.closed(file));
+            self.forget_unopened(peer);
         }
         self.active_transfers().notify();
     }

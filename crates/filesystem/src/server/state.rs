@@ -285,7 +285,10 @@ impl<W: World> Server<W> {
         let protection = known.as_ref().map_or(Protection::None, |known| known.protection());
         let server = Rc::clone(self);
         self.changes.spawn(async move {
-            server.settle_in_place(file, known.as_ref()).await;
+            if let Some(known) = known {
+                // The clients that wrote have left.
+                let _ = server.settle_in_place(&known).await;
+            }
             // No client is left that could get a fault of the disk; the remaining data has no name.
             let _ = server.drop_file(file, protection).await;
             Ok(())

@@ -79,6 +79,7 @@ impl Clients {
             rank,
             block_bytes: plan.block_bytes,
             cores: plan.client_cores.clone(),
+            in_place: plan.in_place.is_some(),
             work: Work::Cases { group, clients: plan.clients, host: plan.client_host.clone() },
         });
         let is_here = |server: &&ServerEntry| instance.is_running(server);
@@ -163,16 +164,23 @@ impl Clients {
         self.counted.clone_from(&self.server_processes);
     }
 
-    /// Name of a file for case `number`.
+    /// Name of a file for case `number`, or its path.
     pub(crate) fn file_name(&self, number: usize) -> String {
-        format!("bench-{:x}-{number}", self.group)
+        let name = format!("bench-{:x}-{number}", self.group);
+        match &self.plan.in_place {
+            Some(directory) => directory.join(name).display().to_string(),
+            None => name,
+        }
     }
 
     /// Ends the clients after a failure, and removes a file that they may have left.
     pub(crate) fn give_up(&mut self, instance: &Instance, file: &str) {
         self.ranks.end();
         // The first error is the one to report.
-        let _ = Session::new(instance.clone()).remove(file);
+        let _ = match self.plan.in_place {
+            Some(_) => std::fs::remove_file(file).is_ok(),
+            None => Session::new(instance.clone()).remove(file).is_ok(),
+        };
     }
 
     fn row(&self, case: &CaseSpec, seconds: &[f64], moved_bytes: u64) -> Row {
@@ -183,10 +191,10 @@ impl Clients {
             file_bytes: case.file_bytes,
             clients: self.plan.clients,
             servers: self.servers,
-            disks_per_server: self.disks_per_server,
+            disks_per_server: if self.plan.in_place.is_some() { 1 } else { self.disks_per_server },
             block_bytes: self.plan.block_bytes,
             machine: "this-machine".to_owned(),
-            layout: "as-is".to_owned(),
+            layout: if self.plan.in_place.is_some() { "in-place" } else { "as-is" }.to_owned(),
             sync: case.sync,
             verified: true,
             ..Row::default()

@@ -3,6 +3,7 @@
 use crate::ranks::CaseSpec;
 use interface::{CoreList, UserError};
 use policy::Stripe;
+use std::path::PathBuf;
 
 /// A set of cases to measure on one instance.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,9 @@ pub struct BenchPlan {
     pub client_cores: Option<CoreList>,
     /// Bytes of a block.
     pub block_bytes: u64,
+    /// Directory, without links in its path, for ordinary files on which the servers work in place
+    /// of files of the instance. Each has the name of its case and goes with it.
+    pub in_place: Option<PathBuf>,
     /// Cases to measure, one after another.
     pub cases: Vec<CaseSpec>,
 }

@@ -9,7 +9,7 @@ use super::spec::{Answer, CaseOrder, Order, RankSpec, Work};
 use crate::orders::ChildSide;
 use client::{CollectiveOptions, ConnectionOptions, Group, Instance};
 use cluster::pin_thread;
-use interface::UserError;
+use interface::{ExitCode, UserError};
 use policy::DiskOrder;
 use program::Program;
 use std::cell::RefCell;
@@ -122,7 +122,7 @@ enum Programs {
 
 impl Process {
     fn start((spec, connection): (RankSpec, LateConnection)) -> Result<Self, UserError> {
-        let RankSpec { rank: number, block_bytes, work, .. } = spec;
+        let RankSpec { rank: number, block_bytes, in_place, work, .. } = spec;
         let mut options = CollectiveOptions::default();
         let mut memories = Vec::new();
         let (messages, programs) = match work {
@@ -154,6 +154,7 @@ impl Process {
             names: BTreeMap::new(),
             new_files: NewFiles::Empty,
             block_bytes,
+            in_place,
             run: String::new(),
             begun: Instant::now(),
             memories: Rc::new(RefCell::new(memories)),
@@ -239,6 +240,7 @@ fn measure(rank: &RealRank, group: &Group, order: &CaseOrder) -> Result<Answer, 
         // client may have stopped.
         let together = if measured.is_ok() { group.barrier() } else { Ok(()) };
         let removed = match group.rank() {
+            0 if rank.in_place => remove_in_place(&order.file),
             0 => group.connection().remove(&order.file),
             _ => Ok(()),
         };
@@ -248,6 +250,14 @@ fn measure(rank: &RealRank, group: &Group, order: &CaseOrder) -> Result<Answer, 
     }
     closed?;
     measured
+}
+
+/// Removes the ordinary file of a case.
+fn remove_in_place(path: &str) -> Result<(), UserError> {
+    std::fs::remove_file(path).map_err(|error| {
+        let (what, help) = (format!("cannot remove {path}"), "remove it by hand");
+        UserError::new(ExitCode::Failed, what, error.to_string(), help)
+    })
 }
 
 /// Returns the peak memory of a process so far, in bytes; 0 if it is unknown.

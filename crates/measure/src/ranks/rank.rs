@@ -2,7 +2,9 @@
 
 use super::checks::Checks;
 use super::messages::Messages;
-use client::{CollectiveOptions, Connection, ConnectionOptions, File, Group, Instance};
+use client::{
+    CollectiveOptions, Connection, ConnectionOptions, File, Group, InPlaceOptions, Instance,
+};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use interface::{ErrorKind, ExitCode, UserError};
@@ -11,6 +13,7 @@ use program::{Meeting, OpenedFile, Rank, Stream, Transfer, meet};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::time;
 use trace::Collective;
@@ -30,6 +33,8 @@ pub(super) struct RealRank {
     pub(super) names: BTreeMap<String, String>,
     pub(super) new_files: NewFiles,
     pub(super) block_bytes: u64,
+    /// True if the files are ordinary ones, named by their paths.
+    pub(super) in_place: bool,
     /// Part of the names of groups.
     pub(super) run: String,
     pub(super) begun: time::Instant,
@@ -108,6 +113,9 @@ impl RealRank {
     fn open_here(&self, file: &OpenedFile) -> Result<File, UserError> {
         let (name, connection) = (self.name(&file.name)?, self.connection.get()?);
         let is_maker = file.place == 0 && file.creates;
+        if self.in_place {
+            return self.open_in_place(connection, &name, is_maker);
+        }
         let create =
             |bytes| connection.create(&name, bytes, self.block_bytes, Buffering::default());
         match self.new_files {
@@ -123,6 +131,24 @@ impl RealRank {
         let is_emptied = self.new_files == NewFiles::Empty && file.is_fresh;
         if file.place == 0 && is_emptied && opened.size()? > 0 {
             opened.set_size(0)?;
+        }
+        Ok(opened)
+    }
+
+    fn open_in_place(
+        &self,
+        connection: &Connection,
+        path: &str,
+        is_maker: bool,
+    ) -> Result<File, UserError> {
+        let create = is_maker && self.new_files != NewFiles::Existing;
+        let block_bytes = Some(self.block_bytes);
+        let options = InPlaceOptions { create, exclusive: create, block_bytes };
+        let opened = connection.open_in_place(Path::new(path), options)?;
+        if let NewFiles::OfBytes(bytes) = self.new_files
+            && create
+        {
+            opened.set_size(bytes)?;
         }
         Ok(opened)
     }

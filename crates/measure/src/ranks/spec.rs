@@ -17,6 +17,8 @@ pub(crate) struct RankSpec {
     pub(crate) block_bytes: u64,
     /// Cores that the process may use. `None`: any core.
     pub(crate) cores: Option<CoreList>,
+    /// True if names of files are paths of ordinary files, on which the servers work there.
+    pub(crate) in_place: bool,
     pub(crate) work: Work,
 }
 

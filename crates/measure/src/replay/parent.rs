@@ -41,6 +41,7 @@ pub fn replay(
     check_memory(&program)?;
     let specs = (0..program.ranks()).map(|rank| RankSpec {
         cores: None,
+        in_place: false,
         instance: instance.directory().to_owned(),
         rank,
         block_bytes: plan.block_bytes,

@@ -82,6 +82,11 @@ impl Protection {
         }
     }
 
+    /// Refuses a protection that no file on this number of servers can have.
+    pub fn validate_on(self, servers: u32) -> Result<(), ProtectionError> {
+        self.validate(&Stripe::round_robin(1, servers, 1))
+    }
+
     /// Rows of a file with this stripe, if it has parity.
     pub fn rows(self, stripe: &Stripe) -> Option<Rows> {
         match self {

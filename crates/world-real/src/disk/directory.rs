@@ -296,6 +296,7 @@ impl Directory {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 // Some file systems have no such locks.
                 Ok(()) | Err(Errno::NOTSUP | Errno::NOLCK | Errno::INVAL | Errno::NOSYS) => {}
+                Err(Errno::WOULDBLOCK) => return Err(Failure::Locked),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -324,12 +325,17 @@ impl Directory {
         }
     }
 
-    pub(super) fn remove(&mut self, object: FileId) -> Result<(), Failure> {
+    /// Ends the work on an ordinary file, after [`Directory::extend`].
+    pub(super) fn release(&mut self, object: FileId, length: u64) -> Result<(), Failure> {
+        let extended = self.extend(object, length);
         if self.adopted.remove(&object).is_some() {
             self.root.release(object);
             self.pending.remove(&object);
-            return Ok(());
         }
+        extended
+    }
+
+    pub(super) fn remove(&mut self, object: FileId) -> Result<(), Failure> {
         self.open.remove(&object);
         self.recent.forget(object, 0..u64::MAX);
         // A crash in between may leave damaged files, which can be removed again.

@@ -9,6 +9,8 @@ use world::{Damage, DiskError};
 pub(crate) enum Failure {
     /// The directory of the disk is gone.
     Vanished,
+    /// Another process has locked the ordinary file.
+    Locked,
     /// Error of the system.
     System(Errno),
     /// Bytes that are not those that were written.
@@ -35,6 +37,10 @@ impl Failure {
     pub(crate) fn of(self, disk: String, operation: String) -> DiskError {
         match self {
             Self::Vanished => DiskError::Vanished { disk },
+            Self::Locked => {
+                let cause = "another instance works on it, or another program has locked it";
+                DiskError::Failed { disk, operation, cause: cause.to_owned() }
+            }
             // EFBIG: the file exceeds the limit of the process or the file system.
             Self::System(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => DiskError::NoSpace { disk },
             Self::System(error) => DiskError::Failed { disk, operation, cause: error.to_string() },

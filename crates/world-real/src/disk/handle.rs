@@ -352,6 +352,12 @@ impl Disk for OpenDisk {
         self.change(object, operation, move |directory| directory.extend(object, length)).await
     }
 
+    async fn release(&self, object: FileId, length: u64) -> Result<(), DiskError> {
+        self.shared.places.forget(object);
+        let operation = format!("extend {object} to {length} bytes");
+        self.change(object, operation, move |directory| directory.release(object, length)).await
+    }
+
     async fn space(&self) -> Result<Space, DiskError> {
         self.query("report its free space".into(), Root::space).await
     }

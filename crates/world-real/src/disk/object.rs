@@ -263,7 +263,8 @@ impl Object {
     /// Splits `range` into parts of whole pieces. Through the page cache they are so small that
     /// they are still in the processor's cache when they are verified.
     fn parts(&self, range: ByteRange) -> impl Iterator<Item = ByteRange> + use<> {
-        let part_bytes = if self.data.is_direct() { u64::MAX } else { PART_BYTES };
+        let is_whole = self.data.is_direct() || self.sums.is_none();
+        let part_bytes = if is_whole { u64::MAX } else { PART_BYTES };
         let first = range.start / PIECE_BYTES * PIECE_BYTES;
         let parts = ByteRange::new(first, range.end).windows(part_bytes);
         parts.map(move |part| part.intersect(range))

@@ -211,6 +211,13 @@ impl Disk for RealDisk {
         }
     }
 
+    async fn release(&self, object: FileId, length: u64) -> Result<(), DiskError> {
+        match &self.0 {
+            State::Open(disk) => disk.release(object, length).await,
+            State::Lost(_) | State::Memory(_) => Ok(()),
+        }
+    }
+
     async fn adopt(
         &self,
         object: FileId,

@@ -9,7 +9,7 @@ use super::value::{Value, check_unit};
 use crate::library::collective_options::CollectiveOptions;
 use filesystem::collective::Strategy;
 use interface::UserError;
-use policy::{DiskOrder, Protection, Stripe};
+use policy::{DiskOrder, Protection};
 use std::collections::BTreeMap;
 
 /// Most rejected hints that are kept; later ones are only counted.
@@ -144,8 +144,7 @@ impl Hints {
 
     fn checked(&self, word: &str) -> Result<Protection, String> {
         let protection: Protection = word.parse().map_err(|unknown| format!("{unknown}"))?;
-        let stripe = Stripe::round_robin(1, self.servers.unwrap_or(u32::MAX), 1);
-        let possible = protection.validate(&stripe);
+        let possible = protection.validate_on(self.servers.unwrap_or(u32::MAX));
         possible.map(|()| protection).map_err(|error| error.to_string())
     }
 

@@ -141,20 +141,23 @@ impl<W: World> Client<W> {
     /// size to the catalogue if it has grown. Written data stays where it is; [`Client::flush`]
     /// waits until it is on the disks.
     pub async fn close(&self, file: &FileRecord) -> Result<(), Fault> {
-        let mut settled = self.settle_writes(file.file, true).await;
-        if file.stripe.inode().is_some() {
-            // Other programs find it at its path.
-            settled = settled.and(self.flush(file, false).await);
-        }
+        let settled = self.settle_writes(file.file, true).await;
         self.forget_kept(file.file);
+        let is_in_place = file.stripe.inode().is_some();
         // A server that has ended may have restarted, and other clients may have changed the file
         // without the knowledge of this client. Then the data shows the size of the file.
-        let recorded = match file.servers().any(|server| self.0.servers().has_left(server)) {
-            true => Ok(()),
-            false => self.record_size(file.file).await,
-        };
+        let is_recorded =
+            is_in_place || file.servers().any(|server| self.0.servers().has_left(server));
+        let recorded = if is_recorded { Ok(()) } else { self.record_size(file.file).await };
         let recorded = settled.and(recorded);
-        let Some(known) = self.0.sizes().closed(file.file) else { return recorded };
+        let Some(known) = self.0.sizes().closed(file.file) else {
+            // Other programs find it at its path.
+            return if is_in_place {
+                recorded.and(self.flush(file, false).await)
+            } else {
+                recorded
+            };
+        };
         // A lease that another thread has asked for meanwhile ends before the servers forget it.
         self.settle(file.file, true).await;
         let close = FileRequest::Close { file: file.file, recorded: known };

@@ -109,10 +109,8 @@ impl<W: World> Catalogue<W> {
         let reserved = self.reserved.get();
         let put = RecordChange::put(id.0, wire::encode_record(node));
         self.change(reservation.into_iter().chain([put]).collect()).await?;
-        if id.0 >= self.stored_reserved.get() {
-            // The record went with a reservation.
-            self.stored_reserved.set(reserved);
-        }
+        // The record went with a reservation, if one was needed.
+        self.stored_reservation(id, reserved);
         Ok(id)
     }
 

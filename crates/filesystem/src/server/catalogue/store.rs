@@ -39,7 +39,7 @@ pub(crate) struct Catalogue<W> {
     /// First number that is not reserved in memory.
     pub(super) reserved: Cell<u64>,
     /// First number that is not reserved on stable storage.
-    pub(super) stored_reserved: Cell<u64>,
+    stored_reserved: Cell<u64>,
 }
 
 /// Keys from here on are records of servers of whose parts of mirrored files copies may be behind:
@@ -185,9 +185,18 @@ impl<W: World> Catalogue<W> {
     /// Gives a number to a file that is not in the catalogue.
     pub(crate) async fn give_number(&self) -> Result<FileId, Fault> {
         let (number, reservation) = self.number();
-        match reservation {
-            Some(reservation) => self.change(vec![reservation]).await.map(|()| number),
-            None => Ok(number),
+        let reserved = self.reserved.get();
+        if let Some(reservation) = reservation {
+            self.change(vec![reservation]).await?;
+            self.stored_reservation(number, reserved);
+        }
+        Ok(number)
+    }
+
+    /// Notes that numbers up to `reserved` are reserved on stable storage, if `number` was not.
+    pub(super) fn stored_reservation(&self, number: FileId, reserved: u64) {
+        if number.0 >= self.stored_reserved.get() {
+            self.stored_reserved.set(reserved);
         }
     }
 

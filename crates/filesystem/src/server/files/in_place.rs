@@ -12,11 +12,13 @@ use super::open_file::OpenFile;
 use crate::server::answer::Answer;
 use crate::server::faults::disk_fault;
 use crate::server::state::Server;
+use crate::signal::Signal;
 use policy::{Buffering, Pool, Protection, Stripe};
+use std::cell::Cell;
 use std::rc::Rc;
-use units::{DiskId, FileId};
+use units::{DiskId, FileId, PeerId};
 use wire::{Entry, EntryKind, Fault, FileRecord, Made, Reply};
-use world::{Disk, DiskError, OrdinaryFile, World};
+use world::{Disk, OrdinaryFile, World};
 
 /// Disk that carries out the requests for ordinary files.
 const DISK: DiskId = DiskId(0);
@@ -29,18 +31,23 @@ fn path_of(record: &FileRecord) -> String {
 impl<W: World> Server<W> {
     /// Answers with the record of an ordinary file.
     pub(super) async fn number_in_place(
-        &self,
+        self: &Rc<Self>,
+        from: PeerId,
         path: &str,
         inode: u64,
         block_bytes: u64,
     ) -> Result<Answer<W::Payload>, Fault> {
         self.check_not_read_only()?;
         let none = || Fault::BadRequest { cause: "server 0 numbers files in place".to_owned() };
-        let catalogue = self.catalogue().ok_or_else(none)?;
         let servers = self.config().servers;
+        let name = path.trim_start_matches('/');
+        if let Some(known) = self.known_in_place(name, inode) {
+            self.in_place().asked(known.file, from);
+            return Ok(answer(known));
+        }
         let record = FileRecord {
-            file: catalogue.give_number().await?,
-            name: path.trim_start_matches('/').to_owned(),
+            file: self.catalogue().ok_or_else(none)?.give_number().await?,
+            name: name.to_owned(),
             bytes: 0,
             cuts: 0,
             stripe: Stripe::in_place(block_bytes, servers, inode),
@@ -49,21 +56,24 @@ impl<W: World> Server<W> {
             protection: Protection::None,
         };
         self.check_record(&record)?;
-        let ordinary = self.adopt_as(&record, false).await?;
-        let known = self.in_place().numbered(ordinary);
-        if let Some(known) = known {
-            self.release_in_place(record.file).await;
-            return Ok(answer(known));
-        }
-        if let Err(fault) = self.adopt_as(&record, true).await {
-            self.release_in_place(record.file).await;
-            return Err(fault);
-        }
-        Ok(answer(self.in_place().number(ordinary, record)))
+        let server = Rc::clone(self);
+        let known = self.to_its_end(async move { server.adopt_first(record, from).await }).await?;
+        Ok(answer(known))
+    }
+
+    /// Record of an ordinary file that clients have open by this path. While it is open here, no
+    /// other file of its file system gets its inode.
+    fn known_in_place(&self, name: &str, inode: u64) -> Option<FileRecord> {
+        let alike = self.in_place().with_inode(inode).into_iter();
+        alike.filter(|it| it.name == name).find(|it| !self.files().is_dropped(it.file))
     }
 
     /// Makes an ordinary file an object of this server, if the record is of one.
-    pub(super) async fn adopt(&self, record: &FileRecord) -> Result<(), Fault> {
+    pub(super) async fn adopt(
+        self: &Rc<Self>,
+        record: &FileRecord,
+        from: PeerId,
+    ) -> Result<(), Fault> {
         if record.stripe.inode().is_none() || self.in_place().has(record.file) {
             return Ok(());
         }
@@ -71,21 +81,90 @@ impl<W: World> Server<W> {
             return Err(Fault::NoSuchFile { name: record.name.clone() });
         }
         self.check_not_read_only()?;
-        self.adopt_as(record, false).await.map(|_| ())
+        let (server, record) = (Rc::clone(self), record.clone());
+        let adopted = async move {
+            if server.catalogue().is_none() {
+                server.adopt_as(&record, false).await?;
+                server.in_place().asked(record.file, from);
+                server.forget_unopened(from);
+                return Ok(());
+            }
+            // This server was started again, and the client has the number from before.
+            let (file, name) = (record.file, record.name.clone());
+            let known = server.adopt_first(record, from).await?;
+            if known.file == file {
+                return Ok(());
+            }
+            let (server, cause) = (
+                server.config().id,
+                format!("since the server was started again, /{name} was opened anew"),
+            );
+            Err(Fault::DiskFailed { server, cause })
+        };
+        self.to_its_end(adopted).await
+    }
+
+    /// Makes an ordinary file an object of server 0, which locks it, for a client that opens it
+    /// next. Returns the record that the file has: another one if clients know it already.
+    async fn adopt_first(
+        self: &Rc<Self>,
+        record: FileRecord,
+        from: PeerId,
+    ) -> Result<FileRecord, Fault> {
+        let _numbering = self.in_place().begin_numbering().await;
+        let inode = record.stripe.inode().unwrap_or_default();
+        let mut known = self.known_in_place(&record.name, inode);
+        if known.is_none() && !self.in_place().with_inode(inode).is_empty() {
+            // It may be known by another path. A lock would fail then.
+            let ordinary = self.adopt_as(&record, false).await?;
+            known = self.in_place().numbered(ordinary);
+            self.release_in_place(record.file).await;
+        }
+        if known.is_none() {
+            let ordinary = self.adopt_as(&record, true).await?;
+            self.in_place().number(ordinary, record.clone());
+        }
+        let known = known.unwrap_or(record);
+        self.in_place().asked(known.file, from);
+        self.forget_unopened(from);
+        Ok(known)
+    }
+
+    /// Forgets the ordinary files that a client was about to open, if it has left.
+    pub(crate) fn forget_unopened(self: &Rc<Self>, client: PeerId) {
+        if self.clients().session(client).is_some() {
+            return;
+        }
+        for file in self.in_place().left(client) {
+            if self.files().find(file).is_ok_and(|known| known.is_none()) {
+                self.files().forget(file);
+                let server = Rc::clone(self);
+                self.changes().spawn(async move {
+                    server.release_in_place(file).await;
+                    Ok(())
+                });
+            }
+        }
+    }
+
+    /// Carries out work also when the client that asked for it leaves: half of it would leave a
+    /// file open, and locked.
+    async fn to_its_end<T: 'static>(&self, work: impl Future<Output = T> + 'static) -> T {
+        let ended = Rc::new((Cell::new(None), Signal::default()));
+        let ending = Rc::clone(&ended);
+        self.changes().spawn(async move {
+            ending.0.set(Some(work.await));
+            ending.1.notify();
+            Ok(())
+        });
+        ended.1.until(|| ended.0.take()).await
     }
 
     async fn adopt_as(&self, record: &FileRecord, lock: bool) -> Result<OrdinaryFile, Fault> {
         let (path, inode) = (path_of(record), record.stripe.inode().unwrap_or_default());
         // It may hold what clients wrote that were killed.
         self.in_place().until_written_back(inode, |file| self.files().is_dropped(file)).await;
-        let failed = |error: DiskError| match disk_fault(self.config().id, &error) {
-            // The file was there when it was numbered, unlocked.
-            Fault::DiskFailed { server, .. } if lock => {
-                let cause = format!("another instance works on it in place: {path}");
-                Fault::DiskFailed { server, cause }
-            }
-            fault => fault,
-        };
+        let failed = |error| disk_fault(self.config().id, &error);
         let disk = self.disks().disk(DISK)?;
         let found = disk.adopt(record.file, &path, lock).await.map_err(failed)?;
         self.in_place().adopt(record.file, inode);
@@ -100,26 +179,51 @@ impl<W: World> Server<W> {
         Err(Fault::DiskFailed { server, cause })
     }
 
-    /// Ends the work on an ordinary file.
+    /// Ends the work on an ordinary file of which this server has nothing.
     async fn release_in_place(&self, file: FileId) {
-        self.in_place().forget(file);
         if let Ok(disk) = self.disks().disk(DISK) {
             // It only closes the file.
-            let _ = disk.remove(file).await;
-        }
-    }
-
-    /// Writes back what this server has of an ordinary file before it is forgotten.
-    pub(crate) async fn settle_in_place(&self, file: FileId, known: Option<&Rc<OpenFile>>) {
-        if !self.in_place().has(file) {
-            return;
-        }
-        self.cache().flush(file).await;
-        if let Some(known) = known {
-            // The client has got its faults at its own flush.
-            let _ = self.extend_in_place(known).await;
+            let _ = disk.release(file, 0).await;
         }
         self.in_place().forget(file);
+    }
+
+    /// Ends the work of a client on an ordinary file: the file has what was written when this
+    /// returns. `is_last`: no other client has it open here.
+    pub(super) async fn close_in_place(
+        self: &Rc<Self>,
+        from: PeerId,
+        known: Rc<OpenFile>,
+        is_last: bool,
+    ) -> Result<(), Fault> {
+        let file = known.file;
+        if !is_last {
+            self.cache().flush(file).await;
+            return self.write_failures().report_to(file, from);
+        }
+        // At once, so that no client opens it again.
+        self.files().forget(file);
+        let server = Rc::clone(self);
+        let ended = self.to_its_end(async move {
+            let settled = server.settle_in_place(&known).await;
+            let settled = settled.and(server.write_failures().report_to(file, from));
+            // It only forgets the file.
+            let _ = server.drop_file(file, Protection::None).await;
+            settled
+        });
+        ended.await
+    }
+
+    /// Writes back what this server has of an ordinary file before it is forgotten, and makes it as
+    /// long as clients know it.
+    pub(crate) async fn settle_in_place(&self, known: &OpenFile) -> Result<(), Fault> {
+        if !self.in_place().has(known.file) {
+            return Ok(());
+        }
+        self.cache().flush(known.file).await;
+        let disk = self.disks().disk(DISK)?;
+        let released = disk.release(known.file, known.bytes()).await;
+        released.map_err(|error| self.disks().fault(known, DISK, &error))
     }
 
     /// Makes an ordinary file as long as clients know it.

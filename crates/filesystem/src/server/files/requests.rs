@@ -43,7 +43,7 @@ impl<W: World> Server<W> {
         }
         match request {
             FileRequest::Open(record) => self.open(from, record).await,
-            FileRequest::Close { file, recorded } => self.close(from, file, recorded),
+            FileRequest::Close { file, recorded } => self.close(from, file, recorded).await,
             FileRequest::Resize { file, size } => self.resize(file, size).await,
             FileRequest::KeepSize { file } => self.keep_size(file).await,
             FileRequest::SetModified { file, modified } => {
@@ -69,7 +69,7 @@ impl<W: World> Server<W> {
             FileRequest::Protect(record) => self.protect(*record).await,
             FileRequest::DropCopy { file } => self.drop_copy(file).await,
             FileRequest::NumberInPlace { path, inode, block_bytes } => {
-                self.number_in_place(&path, inode, block_bytes).await
+                self.number_in_place(from, &path, inode, block_bytes).await
             }
             FileRequest::WriteGathered(_) => {
                 let cause = "gathered writes came on the way of other requests".to_owned();
@@ -121,7 +121,7 @@ impl<W: World> Server<W> {
         record: FileRecord,
     ) -> Result<Answer<W::Payload>, Fault> {
         self.check_record(&record)?;
-        self.adopt(&record).await?;
+        self.adopt(&record, from).await?;
         let record = self.with_kept_size(record).await?;
         let (file, buffering, size) = (record.file, record.buffering, record.size());
         {
@@ -134,6 +134,7 @@ impl<W: World> Server<W> {
             if is_in_place {
                 // Its data goes from this server with the last close.
                 let _ = self.files().lost_name(file);
+                self.in_place().opened(file, from);
             }
         }
         self.cache().declare(file, buffering);
@@ -144,7 +145,7 @@ impl<W: World> Server<W> {
         self.resize(file, size).await
     }
 
-    fn close(
+    async fn close(
         self: &Rc<Self>,
         from: PeerId,
         file: FileId,
@@ -157,6 +158,9 @@ impl<W: World> Server<W> {
         self.files().closing(&known, recorded);
         let session = self.clients().session(from);
         let is_last = session.is_some_and(|it| self.files().close(it.files(), file));
+        if known.stripe.inode().is_some() {
+            return self.close_in_place(from, known, is_last).await.map(|()| Reply::Done.into());
+        }
         if is_last && self.closed(file) {
             return Ok(Reply::Nameless.into());
         }
@@ -198,10 +202,19 @@ impl<W: World> Server<W> {
         let name = known.as_ref().map_or_else(|| file.to_string(), |known| known.name().clone());
         self.active_transfers().abort_on(file, &Fault::NoSuchFile { name });
         self.active_transfers().until_aborted_ended(file).await;
-        self.settle_in_place(file, known.as_ref()).await;
+        if let Some(known) = known {
+            // The client has got its faults at its own flush.
+            let _ = self.settle_in_place(&known).await;
+        }
         self.cache().discard(file).await;
         self.mirrors().forget(file);
-        let removed = self.disks().remove(file, protection).await;
+        let removed = match self.in_place().has(file) {
+            true => {
+                self.in_place().forget(file);
+                Ok(())
+            }
+            false => self.disks().remove(file, protection).await,
+        };
         // If that fails, an obsolete record stays.
         let _ = self.kept_sizes().settle().await;
         let _ = self.lacking().settle().await;
