@@ -56,7 +56,8 @@ impl Cluster {
             let errors = String::from_utf8_lossy(&ended.stderr);
             assert_eq!(ended.status.code(), Some(NO_CLUSTER), "{errors}");
             // Not by a macro, whose output belongs to the test.
-            writeln!(std::io::stderr(), "skipped: no test with Slurm: {errors}").unwrap();
+            let note = format!("skipped: no test with Slurm: {errors}");
+            std::io::stderr().write_all(note.as_bytes()).unwrap();
             return None;
         }
         let shared = tempfile::Builder::new().prefix("unisono-jobs-").tempdir().unwrap();

@@ -444,7 +444,8 @@ fn files_are_staged_out_when_slurm_ends_the_job() {
         until("the program has begun", || begun.exists().then_some(()));
         let others = processes_naming(&site.place.path("tmp"));
         assert!(others.len() >= 2, "there are servers");
-        let program = children_of(running.pid(), "begun");
+        let program = children_of(running.pid(), &script);
+        assert_eq!(program.len(), 1, "the program runs");
         others.into_iter().chain(program).for_each(|pid| signal(pid, Signal::TERM));
         signal(running.pid(), Signal::TERM);
         let ended = running.end().code(5);
