@@ -3,8 +3,9 @@
 What `scripts/install` puts below a prefix goes into the data of the wheel, so that an environment has
 it in the same places. Variables of the environment:
 
-  UNISONO_TARGET   processor and C library, such as x86_64-unknown-linux-gnu.2.28, for which zig links;
-                   `scripts/packages` sets it. Without it, the wheel is for this machine and newer ones.
+  UNISONO_TARGET   target of cargo, and UNISONO_GLIBC the oldest C library that the wheel is for, such as 2.28.
+                   `scripts/packages` sets them, with a linker that links for it. Without them, the wheel
+                   is for the C library of this machine.
   UNISONO_PACKAGE  name of the package that the wheel becomes a part of, if it is another one
 """
 
@@ -18,7 +19,7 @@ from maturin import build_sdist, get_requires_for_build_sdist, get_requires_for_
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WHEEL = ROOT / "target" / "wheel"
-TARGET, _, GLIBC = os.environ.get("UNISONO_TARGET", "").partition(".")
+TARGET, GLIBC = os.environ.get("UNISONO_TARGET"), os.environ.get("UNISONO_GLIBC")
 PACKAGE = os.environ.get("UNISONO_PACKAGE", "wheel")
 
 
@@ -27,7 +28,7 @@ def _stage() -> None:
     installed, data = WHEEL / "installed", WHEEL / "unisono.data"
     shutil.rmtree(WHEEL, ignore_errors=True)
     install = [ROOT / "scripts/install", "--prefix", installed, "--package", PACKAGE]
-    target = ["--target", f"{TARGET}.{GLIBC}"] if TARGET else []
+    target = ["--target", TARGET] if TARGET else []
     subprocess.run([*install, *target], check=True, cwd=ROOT)
     (data / "data").mkdir(parents=True)
     shutil.move(installed / "bin", data / "scripts")
@@ -72,6 +73,6 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     _stage()
     os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
     # maturin checks that the extension module fits it too.
-    target = f"--zig --target {TARGET}" if TARGET else ""
+    target = f"--target {TARGET}" if TARGET else ""
     os.environ.setdefault("MATURIN_PEP517_ARGS", f"--compatibility {_platform()} {target}")
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
