@@ -75,7 +75,7 @@ fn ordinary_files_are_measured_in_place() {
     let words = format!("--size 1MiB --clients 2 --servers 2 --in-place {path}");
     let report = bench(&place, &format!("{words} --json")).done().json();
     let measured = rows(&report, "unisono.bench/1");
-    assert_eq!(measured.len(), 2);
+    assert_eq!(measured.len(), 6, "two patterns by three strategies");
     for row in measured {
         assert_eq!((&row["layout"], &row["block_bytes"]), (&"in-place".into(), &(1 << 20).into()));
     }
@@ -83,7 +83,7 @@ fn ordinary_files_are_measured_in_place() {
     let said = format!("ordinary files in {}, in blocks of 65536 bytes", path);
     assert!(shown.error.contains(&said), "{}", shown.error);
     assert_eq!(std::fs::read_dir(home.path()).expect("it is there").count(), 0);
-    bench(&place, "--in-place /dev/null").refused(USAGE, &["no directory", "name a directory"]);
+    bench(&place, "--in-place /dev/null").refused(USAGE, &["in place", "no directory"]);
 }
 
 #[test]
