@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Compiles a program of the folder of tests.
-fn compiled(servers: &Servers, family: Family, name: &str, sources: &[&str]) -> PathBuf {
+pub(crate) fn compiled(servers: &Servers, family: Family, name: &str, sources: &[&str]) -> PathBuf {
     let folder = root().join("mpi/tests/programs");
     let sources: Vec<PathBuf> = sources.iter().map(|source| folder.join(source)).collect();
     let program = servers.path(&format!("{name}.{}", family.name()));
@@ -17,7 +17,7 @@ fn compiled(servers: &Servers, family: Family, name: &str, sources: &[&str]) -> 
 }
 
 /// A directory for ordinary files, without links in its path.
-fn directory() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn directory() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().canonicalize().unwrap();
     (home, path)

@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod faults;
+mod faulty_mount;
 mod in_place;
+mod in_place_systems;
 mod mounted;
 mod mpi4py;
 mod names;

@@ -67,6 +67,26 @@ fn column(rows: &[Value], field: &str) -> Vec<String> {
 }
 
 #[test]
+fn ordinary_files_are_measured_in_place() {
+    // Proves: the servers work on files of the directory, in blocks that its file system likes or
+    // that are asked for; nothing is left there; what is no directory is refused.
+    let (place, home) = (Place::new(), tempfile::tempdir().expect("a test has room"));
+    let path = home.path().to_str().expect("it is UTF-8");
+    let words = format!("--size 1MiB --clients 2 --servers 2 --in-place {path}");
+    let report = bench(&place, &format!("{words} --json")).done().json();
+    let measured = rows(&report, "unisono.bench/1");
+    assert_eq!(measured.len(), 6, "two patterns by three strategies");
+    for row in measured {
+        assert_eq!((&row["layout"], &row["block_bytes"]), (&"in-place".into(), &(1 << 20).into()));
+    }
+    let shown = bench(&place, &format!("{words} --block 64KiB --pattern rbc")).done();
+    let said = format!("ordinary files in {}, in blocks of 65536 bytes", path);
+    assert!(shown.error.contains(&said), "{}", shown.error);
+    assert_eq!(std::fs::read_dir(home.path()).expect("it is there").count(), 0);
+    bench(&place, "--in-place /dev/null").refused(USAGE, &["in place", "no directory"]);
+}
+
+#[test]
 fn every_strategy_moves_every_byte() {
     // Proves: each strategy in several patterns, record sizes and directions, with as many rows as
     // there are cases, in the order of the words, verified; no process or file is left.

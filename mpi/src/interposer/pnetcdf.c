@@ -123,7 +123,7 @@ int ncmpi_inq_file_format(const char *name, int *format)
 {
     typedef int inquire_t(const char *, int *);
     long word = (long)name;
-    int is_ours = goes_to_back(&word);
+    int is_ours = goes_to_back(&word) && !name_is_in_place(name);
     name = (const char *)word;
     if (!is_ours)
         return ((inquire_t *)pnetcdf("ncmpi_inq_file_format"))(name, format);

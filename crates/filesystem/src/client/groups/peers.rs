@@ -100,7 +100,7 @@ impl<W: World> Peers<W> {
         let mesh = self.mesh(join).await?;
         let own = group.rank();
         // All members know the file as it is after the last has made it longer.
-        let record = match open_as_it_is(mesh.client(), &file.name).await {
+        let record = match open_as_it_is(mesh.client(), file).await {
             Ok(record) => record,
             // The others wait for this member in the next step.
             Err(fault) => return Err(mesh.share_fault(fault).await),
@@ -202,8 +202,16 @@ impl Drop for PeerTurn {
 }
 
 /// Opens a file, and learns its size of the servers.
-async fn open_as_it_is<W: World>(client: &Client<W>, name: &str) -> Result<FileRecord, Fault> {
-    let mut record = client.open(name).await?;
+async fn open_as_it_is<W: World>(
+    client: &Client<W>,
+    file: &FileRecord,
+) -> Result<FileRecord, Fault> {
+    let mut record = match file.stripe.inode() {
+        None => client.open(&file.name).await?,
+        // An ordinary file is not in the catalogue. It keeps its number while this member has it
+        // open.
+        Some(_) => client.open_record(file.clone()).await?,
+    };
     client.refresh(&mut record).await?;
     Ok(record)
 }
