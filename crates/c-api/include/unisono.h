@@ -191,7 +191,9 @@ enum {
 enum {
     UNISONO_PROTECTION_DEFAULT = 0, /* as the directory says */
     UNISONO_PROTECTION_NONE = 1,
-    UNISONO_PROTECTION_MIRROR = 2 /* the next server of the file has a copy of what a server holds */
+    UNISONO_PROTECTION_MIRROR = 2, /* the next server of the file has a copy of what a server holds */
+    UNISONO_PROTECTION_PARITY = 3, /* each row of blocks has a parity block on a further server */
+    UNISONO_PROTECTION_ROWS = 0x10000 /* + n: as PARITY, with rows of n blocks */
 };
 
 /* Layout of a new file. Set size to sizeof(unisono_layout_t) and the rest to 0 for the default. */

@@ -58,6 +58,8 @@ impl LayoutView {
         let protection = match protection {
             Protection::None => PROTECTION_NONE,
             Protection::Mirror => PROTECTION_MIRROR,
+            Protection::Parity { blocks: 0 } => PROTECTION_PARITY,
+            Protection::Parity { blocks } => PROTECTION_ROWS + blocks.min(PROTECTION_ROWS - 1),
         };
         Self { protection, ..self }
     }
@@ -68,6 +70,10 @@ impl LayoutView {
             0 => None,
             PROTECTION_NONE => Some(Protection::None),
             PROTECTION_MIRROR => Some(Protection::Mirror),
+            PROTECTION_PARITY => Some(Protection::Parity { blocks: 0 }),
+            rows if rows > PROTECTION_ROWS && rows < 2 * PROTECTION_ROWS => {
+                Some(Protection::Parity { blocks: rows - PROTECTION_ROWS })
+            }
             other => return Err(format!("has protection {other}, which does not exist")),
         };
         let block_bytes = Some(self.block_bytes).filter(|bytes| *bytes > 0);
@@ -83,6 +89,9 @@ impl LayoutView {
 /// Protections of a layout.
 const PROTECTION_NONE: u32 = 1;
 const PROTECTION_MIRROR: u32 = 2;
+const PROTECTION_PARITY: u32 = 3;
+/// Parity with rows of as many blocks as the value is larger.
+const PROTECTION_ROWS: u32 = 0x10000;
 
 /// Kinds of entries.
 const FILE: u32 = 1;

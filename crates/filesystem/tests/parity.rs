@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::refill::until_filled;
-use crate::sizes::{TestClient, read, write};
+use crate::sizes::{TestClient, overwrite, read, write};
 use crate::support;
 
 use filesystem::collective::Strategy;
@@ -191,6 +191,38 @@ fn a_scrub_finds_and_repairs_all_damage() {
     });
 }
 
+/// Changes a file, and the bytes that it should have.
+async fn change_too(
+    client: &TestClient,
+    file: &mut FileRecord,
+    expected: &mut Vec<u8>,
+    numbers: &mut Numbers,
+) {
+    let bytes = expected.len() as u64;
+    match numbers.below(5) {
+        0 => {
+            let size = numbers.below(bytes + 1);
+            client.set_size(file, size).await.unwrap();
+            expected.truncate(size as usize);
+        }
+        1 => {
+            let size = bytes + numbers.below(200);
+            client.grow(file, size).await.unwrap();
+            expected.resize(size as usize, 0);
+        }
+        _ if bytes == 0 => {}
+        _ => {
+            let offset = numbers.below(bytes);
+            let data = image(numbers.below(1 << 20), 1 + numbers.below(bytes - offset));
+            write(client, file, offset, &data).await;
+            overwrite(expected, offset, &data);
+        }
+    }
+    if numbers.below(3) == 0 {
+        client.flush(file, numbers.below(2) == 0).await.unwrap();
+    }
+}
+
 #[test]
 fn a_lost_server_is_filled_again_from_the_rest_of_the_rows() {
     for_each_seed("parity", "a_lost_server_is_filled_again", 120, |seed| {
@@ -213,31 +245,7 @@ fn a_lost_server_is_filled_again_from_the_rest_of_the_rows() {
             assert!(read(&client, &file).await == *expected, "while it is filled");
             let mut expected = expected.to_vec();
             for _ in 0..numbers.below(12) {
-                let bytes = expected.len() as u64;
-                match numbers.below(5) {
-                    0 => {
-                        let size = numbers.below(bytes + 1);
-                        client.set_size(&mut file, size).await.unwrap();
-                        expected.truncate(size as usize);
-                    }
-                    1 => {
-                        let size = bytes + numbers.below(200);
-                        client.grow(&mut file, size).await.unwrap();
-                        expected.resize(size as usize, 0);
-                    }
-                    _ if bytes == 0 => {}
-                    _ => {
-                        let offset = numbers.below(bytes);
-                        let length = 1 + numbers.below(bytes - offset);
-                        let data = image(numbers.below(1 << 20), length);
-                        write(&client, &file, offset, &data).await;
-                        let range = offset as usize..(offset + length) as usize;
-                        expected[range].copy_from_slice(&data);
-                    }
-                }
-                if numbers.below(3) == 0 {
-                    client.flush(&file, numbers.below(2) == 0).await.unwrap();
-                }
+                change_too(&client, &mut file, &mut expected, &mut numbers).await;
                 own.engine.sleep(Duration::from_us(numbers.below(500))).await;
             }
             assert!(read(&client, &file).await == expected, "after changes");

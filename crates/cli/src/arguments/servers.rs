@@ -67,8 +67,8 @@ pub(crate) struct Start {
     pub(crate) memory: Option<u64>,
     /// Protection of new files against the loss of a server: none, mirror (the next server of a
     /// file has a copy of what a server holds, which takes twice the space), or parity (each row of
-    /// blocks has a parity block on a further server; parity:4 has rows of 4 blocks). Default: as at
-    /// the last start.
+    /// blocks has a parity block on a further server; parity:4 has rows of 4 blocks). Default: as
+    /// at the last start.
     #[arg(long, value_name = "PROTECTION", conflicts_with = "degraded")]
     pub(crate) protect: Option<Protection>,
     /// Cores for the servers of each host, such as 0-3,8. Each server runs on a part of the list of

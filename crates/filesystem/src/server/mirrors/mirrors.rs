@@ -9,7 +9,7 @@
 
 use super::marks::Marks;
 use super::mirrored_file::{Changing, MirroredFile};
-use super::parity_objects::ParityObjects;
+use super::parity_state::ParityObjects;
 use super::partner::Partner;
 use crate::server::catalogue::Catalogue;
 use crate::server::files::kept_sizes::KeptSizes;

@@ -26,6 +26,7 @@ mod objects;
 mod parity_changes;
 mod parity_objects;
 mod parity_renewal;
+mod parity_state;
 mod partner;
 mod recording;
 mod renewal;

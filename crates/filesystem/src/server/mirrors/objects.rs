@@ -71,19 +71,7 @@ impl<W: World> Server<W> {
             | ObjectRequest::Reached { .. }
             | ObjectRequest::CutParity { .. }) => self.serve_parity(request, body).await,
             ObjectRequest::Write { file, disk, offset } => {
-                self.check_not_read_only()?;
-                self.check_not_dropped(file)?;
-                let is_lost = self.lacking().check_copy(file, from, false)?;
-                let fits = |body: &W::Payload| body.length() <= LINE_BYTES_MAX;
-                let body =
-                    body.filter(fits).ok_or_else(|| bad("a write of a copy has no bytes"))?;
-                let bytes = body.length();
-                let written = self.disk(disk)?.write(copy_object(file), offset, body).await;
-                written.map_err(failed)?;
-                if is_lost {
-                    self.lacking().filled(file, bytes).await;
-                }
-                Ok(Reply::Done.into())
+                self.write_copy(from, file, (disk, offset), body).await
             }
             ObjectRequest::Read { file, disk, offset, length } => {
                 self.lacking().check_copy(file, from, true)?;
@@ -118,6 +106,27 @@ impl<W: World> Server<W> {
                 Ok(Reply::Length { bytes }.into())
             }
         }
+    }
+
+    async fn write_copy(
+        &self,
+        from: PeerId,
+        file: FileId,
+        (disk, offset): (DiskId, u64),
+        body: Option<W::Payload>,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        self.check_not_read_only()?;
+        self.check_not_dropped(file)?;
+        let is_lost = self.lacking().check_copy(file, from, false)?;
+        let none = || Fault::BadRequest { cause: "a write of a copy has no bytes".to_owned() };
+        let body = body.filter(|body| body.length() <= LINE_BYTES_MAX).ok_or_else(none)?;
+        let bytes = body.length();
+        let written = self.disk(disk)?.write(copy_object(file), offset, body).await;
+        written.map_err(|error| disk_fault(self.config().id, &error))?;
+        if is_lost {
+            self.lacking().filled(file, bytes).await;
+        }
+        Ok(Reply::Done.into())
     }
 
     /// Serves a request that moves no data of a copy.

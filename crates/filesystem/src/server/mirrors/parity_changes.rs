@@ -64,14 +64,15 @@ impl<W: World> Mirrors<W> {
             let body = difference.slice(piece.offset - range.start, bytes);
             let offset = rows.object_range(at, piece.within).start;
             let combine = ObjectRequest::Combine { file: file.file, disk: at.disk, offset, size };
-            let combined = self.call(file, partner.server, combine, Some(body)).await.map(|_| ());
+            let combined = self.call(file, partner.server, combine, Some(body)).await;
+            let combined = combined.map(|_| ());
             self.unless_behind((file, disk, partner), combined)
         });
         try_join_all(changed).await.map(|_| ())
     }
 
-    /// Tells the servers with parity of a cut, and takes what it frees from the parity: of the last row that stays by its difference, of
-    /// those behind it as a whole. `length` bytes of the object stay.
+    /// Tells the servers with parity of a cut, and takes what it frees from the parity: of the last
+    /// row that stays by its difference, of those behind it as a whole. `length` bytes of the object stay.
     pub(super) async fn cut_from_parity(
         &self,
         file: &MirroredFile,

@@ -9,46 +9,12 @@ use super::mirrored_file::MirroredFile;
 use super::mirrors::Mirrors;
 use crate::server::faults::{disk_fault, disk_of};
 use crate::server::refill::LackingFile;
-use crate::task_lock::TaskLock;
 use policy::{BYTES_MAX, copy_object};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use tracing::warn;
 use units::{ByteRange, DiskId, FileId};
 use wire::{Fault, FileRecord, FileSize};
 use world::{Disk, DiskError, Payload, World};
-
-/// What is known of the parity at this server besides its bytes.
-#[derive(Default)]
-pub(super) struct ParityObjects {
-    /// Sizes of files that changes of their parity have shown. A sync stores them.
-    sizes: RefCell<BTreeMap<FileId, FileSize>>,
-    /// Held while an object changes.
-    turns: RefCell<BTreeMap<(FileId, DiskId), Rc<TaskLock>>>,
-    /// Held while parity is cut.
-    cutting: TaskLock,
-}
-
-impl ParityObjects {
-    fn turn(&self, file: FileId, disk: DiskId) -> Rc<TaskLock> {
-        let mut turns = self.turns.borrow_mut();
-        // Those that nobody uses.
-        turns.retain(|_, lock| Rc::strong_count(lock) > 1);
-        Rc::clone(turns.entry((file, disk)).or_default())
-    }
-
-    fn learn(&self, file: FileId, size: FileSize) {
-        let mut sizes = self.sizes.borrow_mut();
-        let known = sizes.entry(file).or_default();
-        *known = size.max(*known);
-    }
-
-    /// Forgets a file whose data is dropped.
-    pub(super) fn forget(&self, file: FileId) {
-        self.sizes.borrow_mut().remove(&file);
-    }
-}
 
 impl<W: World> Mirrors<W> {
     /// Changes bytes of the parity of a file by a difference.
@@ -170,7 +136,7 @@ impl<W: World> Mirrors<W> {
         let bad = || Fault::BadRequest { cause: "no parity of that file is here".to_owned() };
         let place = record.place_of(self.own).ok_or_else(bad)?;
         let rows = record.protection.rows(&record.stripe).ok_or_else(bad)?;
-        let _one_at_a_time = self.parity.cutting.lock().await;
+        let _one_at_a_time = self.parity.cut().await;
         let (file, object) = (record.file, copy_object(record.file));
         let is_first = size.cuts > self.size_of_parity(file).await?.cuts;
         self.parity.learn(file, size);
@@ -211,13 +177,13 @@ impl<W: World> Mirrors<W> {
 
     /// Size of a file, as far as changes of the parity here have shown it.
     pub(crate) async fn size_of_parity(&self, file: FileId) -> Result<FileSize, Fault> {
-        let shown = self.parity.sizes.borrow().get(&file).copied().unwrap_or_default();
+        let shown = self.parity.shown(file).unwrap_or_default();
         Ok(self.kept_sizes.of(copy_object(file)).await?.max(shown))
     }
 
     /// Stores the size of a file that changes of its parity here have shown.
     pub(crate) async fn keep_size_of_parity(&self, file: FileId) -> Result<(), Fault> {
-        let shown = self.parity.sizes.borrow().get(&file).copied();
+        let shown = self.parity.shown(file);
         match shown {
             Some(size) => self.kept_sizes.keep(copy_object(file), size).await,
             None => Ok(()),
@@ -230,8 +196,8 @@ impl<W: World> Mirrors<W> {
         self.keep_size_of_parity(file).await
     }
 
-    /// Returns the size of a file, as far as this server has data or parity of it. `own` is its size
-    /// by the last cut that the data here has had.
+    /// Returns the size of a file, as far as this server has data or parity of it. `own` is its
+    /// size by the last cut that the data here has had.
     pub(crate) async fn reach(
         &self,
         record: &FileRecord,

@@ -94,9 +94,9 @@ impl<W: World> Mirrors<W> {
         Ok(())
     }
 
-    /// True if the parity of a range is that of its pieces, as far as this server answers for it: of
-    /// each row, the server of the first block does. Damage of the parity is a difference. Damage of
-    /// other pieces is left to their servers.
+    /// True if the parity of a range is that of its pieces, as far as this server answers for it:
+    /// of each row, the server of the first block does. Damage of the parity is a difference.
+    /// Damage of other pieces is left to their servers.
     pub(super) async fn is_parity_equal(
         &self,
         file: &MirroredFile,

@@ -1,0 +1,51 @@
+//! What a server knows of the parity that it has of others, besides its bytes.
+
+use crate::task_lock::{TaskLock, TaskLockGuard};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use units::{DiskId, FileId};
+use wire::FileSize;
+
+/// What is known of the parity at this server besides its bytes.
+#[derive(Default)]
+pub(super) struct ParityObjects {
+    /// Sizes of files that changes of their parity have shown. A sync stores them.
+    sizes: RefCell<BTreeMap<FileId, FileSize>>,
+    /// Held while an object changes.
+    turns: RefCell<BTreeMap<(FileId, DiskId), Rc<TaskLock>>>,
+    /// Held while parity is cut.
+    cutting: TaskLock,
+}
+
+impl ParityObjects {
+    /// Lock of an object, held while it changes.
+    pub(super) fn turn(&self, file: FileId, disk: DiskId) -> Rc<TaskLock> {
+        let mut turns = self.turns.borrow_mut();
+        // Those that nobody uses.
+        turns.retain(|_, lock| Rc::strong_count(lock) > 1);
+        Rc::clone(turns.entry((file, disk)).or_default())
+    }
+
+    /// Notes a size that a change of parity has shown.
+    pub(super) fn learn(&self, file: FileId, size: FileSize) {
+        let mut sizes = self.sizes.borrow_mut();
+        let known = sizes.entry(file).or_default();
+        *known = size.max(*known);
+    }
+
+    /// Size of a file that changes of its parity have shown.
+    pub(super) fn shown(&self, file: FileId) -> Option<FileSize> {
+        self.sizes.borrow().get(&file).copied()
+    }
+
+    /// Waits until no other parity is cut.
+    pub(super) async fn cut(&self) -> TaskLockGuard<'_> {
+        self.cutting.lock().await
+    }
+
+    /// Forgets a file whose data is dropped.
+    pub(super) fn forget(&self, file: FileId) {
+        self.sizes.borrow_mut().remove(&file);
+    }
+}
