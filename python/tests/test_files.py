@@ -23,8 +23,8 @@ def test_a_file_is_mirrored_if_that_is_asked_for(connection):
     with connection.open("usual", "w") as file:
         file.write(0, b"bytes")
     assert connection.stat("usual")["protection"] == "none"
-    with pytest.raises(ValueError, match="none or mirror"):
-        connection.open("other", "x", protection="parity")
+    with pytest.raises(ValueError, match="none, mirror, parity"):
+        connection.open("other", "x", protection="copies")
 
 
 def test_an_ordinary_file_is_used_in_place(connection, tmp_path):

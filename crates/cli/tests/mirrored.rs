@@ -19,8 +19,13 @@ pub(crate) type Files = Vec<(String, Vec<u8>)>;
 /// An instance of three servers with mirrored files: large and small ones, one of which was changed
 /// in place and one cut.
 pub(crate) fn with_files() -> (Place, Files) {
+    with_files_of("mirror")
+}
+
+/// As [`with_files`], with another protection.
+pub(crate) fn with_files_of(protection: &str) -> (Place, Files) {
     let place = Place::new();
-    place.start(&["--servers", "3", "--protect", "mirror"]);
+    place.start(&["--servers", "3", "--protect", protection]);
     let content = bytes(7 * MIB + 4321);
     let mut files = Files::new();
     for (name, length) in [("large", content.len()), ("middle", MIB + 1), ("small", 100)] {
@@ -102,7 +107,7 @@ fn what_a_lost_server_had_is_read_from_the_copies() {
 
 /// Flips a bit of each object of a server whose name begins with one of these digits: copies begin
 /// with 8 or 9, and others are files' own parts.
-fn damage(place: &Place, server: u32, first: &str) -> usize {
+pub(crate) fn damage(place: &Place, server: u32, first: &str) -> usize {
     let mut damaged = 0;
     for entry in fs::read_dir(data(place, server).join("objects")).expect("it is there").flatten() {
         let name = entry.file_name().into_string().expect("ASCII");
@@ -261,7 +266,7 @@ fn one_server_cannot_mirror() {
     let place = Place::new();
     let refused = ["start", "--servers", "1", "--protect", "mirror"];
     place.run(&refused).refused(USAGE, &["needs 2 servers"]);
-    place.run(&["start", "--protect", "parity"]).refused(USAGE, &["none or mirror"]);
+    place.run(&["start", "--protect", "copies"]).refused(USAGE, &["none, mirror, parity"]);
     place.start(&["--servers", "1"]);
     let refused = ["layout", "set", "/", "--protect", "mirror"];
     place.run(&refused).refused(USAGE, &["needs 2 servers"]);

@@ -2,7 +2,9 @@
 //! filled from copies, while files are read and written; what has no copy is named, and never read
 //! as zeros.
 
-use crate::mirrored::{Files, MIB, check, data, serve_again, sum, until_all_run, with_files};
+use crate::mirrored::{
+    Files, MIB, check, data, serve_again, sum, until_all_run, with_files, with_files_of,
+};
 use crate::support;
 use client::{Connection, Instance};
 use rustix::process::Signal;
@@ -36,7 +38,16 @@ fn overwrite(place: &Place, files: &mut Files, value: u8, offset: usize) {
 
 #[test]
 fn each_directory_is_filled_after_its_loss() {
-    let (place, mut files) = with_files();
+    fill_each_directory("mirror");
+}
+
+#[test]
+fn each_directory_is_filled_from_the_rest_of_the_rows() {
+    fill_each_directory("parity");
+}
+
+fn fill_each_directory(protection: &str) {
+    let (place, mut files) = with_files_of(protection);
     for server in [1, 2, 0] {
         place.run(&["stop"]).done();
         fs::remove_dir_all(data(&place, server)).expect("it is there");

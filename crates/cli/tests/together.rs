@@ -37,6 +37,7 @@ mod mounts;
 mod own_function;
 mod own_operator;
 mod own_policy;
+mod parity;
 #[path = "../../world-real/tests/support/preloaded.rs"]
 mod preloaded;
 mod programs;

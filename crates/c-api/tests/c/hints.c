@@ -60,6 +60,16 @@ static void defaults(unisono_t *u)
     unisono_file_t *file = NULL;
     OK(unisono_open(u, "mirrored", UNISONO_CREATE | UNISONO_EXCL, &layout, &file));
     OK(unisono_close(file));
+    OK(unisono_hints_set(hints, "unisono_protection", "parity"));
+    OK(unisono_hints_apply(hints, &options, &layout, &is_independent));
+    CHECK(layout.protection == UNISONO_PROTECTION_PARITY);
+    OK(unisono_open(u, "with parity", UNISONO_CREATE | UNISONO_EXCL, &layout, &file));
+    OK(unisono_close(file));
+    OK(unisono_hints_set(hints, "unisono_protection", "parity:1"));
+    OK(unisono_hints_apply(hints, &options, &layout, &is_independent));
+    CHECK(layout.protection == UNISONO_PROTECTION_ROWS + 1);
+    OK(unisono_open(u, "with rows", UNISONO_CREATE | UNISONO_EXCL, &layout, &file));
+    OK(unisono_close(file));
     layout.protection = 9;
     REFUSED(unisono_open(u, "strange", UNISONO_CREATE | UNISONO_EXCL, &layout, &file));
     OK(unisono_hints_set(hints, "unisono_method", "node-grouping"));

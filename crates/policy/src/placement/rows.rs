@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn objects_with_parity_are_as_long_as_the_rows() {
         for (rows, servers, disks, blocks) in all() {
-            for bytes in [0, 1, 9, 10, 11, 99, 640, 1_001] {
+            for bytes in [0_u64, 1, 9, 10, 11, 99, 640, 1_001] {
                 let count = bytes.div_ceil(BLOCK).div_ceil(blocks);
                 assert_eq!(rows.row_count(bytes), count);
                 let mut found = 0;
