@@ -72,8 +72,8 @@ impl<W: World> Mirrors<W> {
     }
 
     /// Tells the servers with parity of a cut, and takes what it frees from the parity: of the last
-    /// row that stays by its difference, of those behind it as a whole. `length` bytes of the object
-    /// stay.
+    /// row that stays by its difference, of those behind it as a whole. `length` bytes of the
+    /// object stay.
     pub(super) async fn cut_from_parity(
         &self,
         file: &MirroredFile,
