@@ -18,6 +18,7 @@ pub(crate) struct RankSpec {
     /// Cores that the process may use. `None`: any core.
     pub(crate) cores: Option<CoreList>,
     /// True if names of files are paths of ordinary files, on which the servers work there.
+    #[serde(default)]
     pub(crate) in_place: bool,
     pub(crate) work: Work,
 }

@@ -98,8 +98,17 @@ impl<W: World> Mirrors<W> {
             let length = disk.metadata(object).await?.map_or(0, |known| known.length);
             let kept = range.end.min(length).saturating_sub(range.start);
             let parity = without_zeros(parity, kept);
-            if parity.length() > 0 {
-                disk.write(object, range.start, parity).await?;
+            if parity.length() == 0 {
+                file.made_parity(number, range);
+                return Ok(());
+            }
+            match disk.write(object, range.start, parity.clone()).await {
+                // All that the damaged piece has is written anew.
+                Err(DiskError::Corrupt { .. }) if length <= range.end => {
+                    disk.truncate(object, range.start).await?;
+                    disk.write(object, range.start, parity).await?;
+                }
+                written => written?,
             }
             file.made_parity(number, range);
             Ok(())
