@@ -93,7 +93,7 @@ pinned!(dimension: Dimension {
 pinned!(protection: Protection {
     Protection::None, Protection::None, "00";
     Protection::Mirror, Protection::Mirror, "01";
-    Protection::Parity { .. }, Protection::Parity { blocks: 4 }, "02 04";
+    Protection::Parity { .. }, Protection::Parity { blocks: 4 }, "02 | 04";
 });
 
 pinned!(pool: Pool {
