@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 /// Time for which the kernel keeps what it has learned of a file: none.
 const TTL: Duration = Duration::ZERO;
 
-/// What happens to writes.
+/// Fate of writes.
 #[derive(Default)]
 struct Plan {
     /// Number of writes that succeed before others fail with an error of the system.

@@ -74,22 +74,28 @@ pub(crate) fn sum(place: &Place, key: &str) -> u64 {
     place.status().iter().map(|server| server[key].as_u64().expect("a number")).sum()
 }
 
+/// Checks, with an instance that is stopped, that nothing is lost without the directory of any one
+/// of these servers.
+pub(crate) fn check_without_each_of(place: &Place, files: &Files, servers: [u32; 2]) {
+    for server in servers {
+        let (directory, kept) = (data(place, server), place.path("kept"));
+        fs::rename(&directory, &kept).expect("a test may move it");
+        let started = place.start(&["--degraded", "--servers", "3"]);
+        assert_eq!(started["degraded"]["files_with_lost_bytes"], json!([]), "{started}");
+        check(place, files, &format!("without server {server}"));
+        place.run(&["stop"]).done();
+        let _ = fs::remove_dir_all(&directory);
+        fs::rename(&kept, &directory).expect("a test may move it");
+    }
+}
+
 #[test]
 fn what_a_lost_server_had_is_read_from_the_copies() {
     let (place, files) = with_files();
     let record = place.run(&["layout", "get", "large", "--json"]).done().json();
     assert_eq!(record["protection"], "mirror");
     place.run(&["stop"]).done();
-    for server in [1, 2] {
-        let (directory, kept) = (data(&place, server), place.path("kept"));
-        fs::rename(&directory, &kept).expect("a test may move it");
-        let started = place.start(&["--degraded", "--servers", "3"]);
-        assert_eq!(started["degraded"]["files_with_lost_bytes"], json!([]), "{started}");
-        check(&place, &files, &format!("without server {server}"));
-        place.run(&["stop"]).done();
-        let _ = fs::remove_dir_all(&directory);
-        fs::rename(&kept, &directory).expect("a test may move it");
-    }
+    check_without_each_of(&place, &files, [1, 2]);
     // Server 0 keeps the catalogue, which has copies too.
     fs::remove_dir_all(data(&place, 0)).expect("it is there");
     place.run(&["doctor", "--rebuild-catalogue"]).done();

@@ -1,7 +1,7 @@
 //! Proves: with `--protect parity`, what one server has lost or holds damaged is made from the rest
 //! of its rows and repaired, and a protection that is too wide is refused before anything begins.
 
-use crate::mirrored::{check, damage, data, sum, with_files_of};
+use crate::mirrored::{check, check_without_each_of, damage, data, sum, with_files_of};
 use crate::support;
 use serde_json::json;
 use std::fs;
@@ -15,16 +15,7 @@ fn what_a_lost_server_had_is_made_from_the_rest_of_the_rows() {
     let shown = place.run(&["layout", "get", "large"]).done();
     assert!(shown.text().contains("each row of 2 blocks has a parity block"), "{}", shown.text());
     place.run(&["stop"]).done();
-    for server in [1, 2] {
-        let (directory, kept) = (data(&place, server), place.path("kept"));
-        fs::rename(&directory, &kept).expect("a test may move it");
-        let started = place.start(&["--degraded", "--servers", "3"]);
-        assert_eq!(started["degraded"]["files_with_lost_bytes"], json!([]), "{started}");
-        check(&place, &files, &format!("without server {server}"));
-        place.run(&["stop"]).done();
-        let _ = fs::remove_dir_all(&directory);
-        fs::rename(&kept, &directory).expect("a test may move it");
-    }
+    check_without_each_of(&place, &files, [1, 2]);
     // Two pieces of a row are lost.
     for server in [1, 2] {
         fs::remove_dir_all(data(&place, server)).expect("it is there");

@@ -21,7 +21,7 @@ use wire::{FileRecord, Scrubbed};
 use world::{Clock, Disk, Disks, RecordTable, Records};
 
 /// Time that a change of records takes.
-const RECORD_CHANGE: Duration = Duration::from_us(100);
+pub(crate) const RECORD_CHANGE: Duration = Duration::from_us(100);
 
 fn shape(seed: u64) -> Shape {
     Shape {
@@ -36,11 +36,19 @@ fn shape(seed: u64) -> Shape {
     }
 }
 
-async fn marks(cluster: &Cluster, server: u32) -> usize {
-    cluster.machine.world(server).records(RecordTable::Mirrors).await.unwrap().len()
+/// Panics unless all copies and parity of a file are equal to what they are of, and only marks are
+/// left that go with the next change of marks.
+async fn expect_stored(cluster: &Cluster, file: &FileRecord) {
+    expect_copies_equal(cluster, file).await;
+    let mut left = 0;
+    for server in 0..cluster.shape.servers {
+        let marks = cluster.machine.world(server).records(RecordTable::Mirrors).await;
+        left += marks.unwrap().len();
+    }
+    assert!(left <= cluster.shape.servers as usize, "{left} marks");
 }
 
-/// Some writes, cuts and removals of one file by clients one after the other, and together.
+/// Some writes, cuts and syncs of one file.
 async fn change(start: &Start, client: &TestClient, file: &mut FileRecord, numbers: &mut Numbers) {
     match numbers.below(6) {
         0 => client.set_size(file, numbers.below(file.bytes + 1)).await.unwrap(),
@@ -56,72 +64,84 @@ async fn change(start: &Start, client: &TestClient, file: &mut FileRecord, numbe
     start.world.sleep(Duration::from_us(numbers.below(400))).await;
 }
 
+/// Changes a file of a cluster with this shape, and checks it when it is stored.
+pub(crate) fn check_changes(shape: Shape) {
+    let (cluster, seed) = (cluster_with_faults(shape.clone(), RECORD_CHANGE), shape.seed);
+    let file = cluster.run_alone(0, |start| async move {
+        let client = start.connect().await.unwrap();
+        let mut numbers = Numbers::new(seed);
+        let bytes = 1 + numbers.below(2_000);
+        let mut file = create_alone(&client, &start.shape, "f", bytes).await.unwrap();
+        for _ in 0..30 {
+            change(&start, &client, &mut file, &mut numbers).await;
+        }
+        client.flush(&file, true).await.unwrap();
+        client.close(&file).await.unwrap();
+        file
+    });
+    let own = Rc::clone(&cluster);
+    cluster.engine.run(async move { expect_stored(&own, &file).await }).unwrap();
+}
+
+/// Writes a file twice by collectives in a cluster with this shape, and checks it when it is
+/// stored.
+pub(crate) fn check_collectives(shape: Shape) {
+    let (cluster, seed) = (cluster_with_faults(shape.clone(), RECORD_CHANGE), shape.seed);
+    let strategy = Strategy::NAMED[(seed % 6) as usize];
+    let protection = shape.protection;
+    let files = cluster.run(0..4, |start| async move {
+        let group = start.join(1).await.unwrap();
+        let bytes = 64 * (1 + seed * 7 % 60);
+        let pattern: Pattern = ["wc", "wb", "wcc"][(seed % 3) as usize].parse().unwrap();
+        let file = create(&group, "f", bytes, start.shape.stripe()).await.unwrap();
+        assert_eq!(file.protection, protection);
+        let access = pattern.access(4, 8, bytes).unwrap();
+        let mut transfer = transfer(Direction::Write, &file, &access, strategy);
+        transfer.sync = true;
+        for pass in 0..2 {
+            write_image(&group, &transfer, &image(seed + pass, bytes)).await.unwrap();
+        }
+        group.agree(Ok(())).await.unwrap();
+        if start.rank == ClientId(0) {
+            group.client().flush(&file, true).await.unwrap();
+        }
+        file
+    });
+    let (own, file) = (Rc::clone(&cluster), files[0].clone());
+    cluster.engine.run(async move { expect_stored(&own, &file).await }).unwrap();
+}
+
 #[test]
 fn copies_are_equal_when_a_file_is_stored() {
     for_each_seed("mirrors", "copies_are_equal_when_a_file_is_stored", 80, |seed| {
-        let cluster = cluster_with_faults(shape(seed), RECORD_CHANGE);
-        let file = cluster.run_alone(0, |start| async move {
-            let client = start.connect().await.unwrap();
-            let mut numbers = Numbers::new(seed);
-            let bytes = 1 + numbers.below(2_000);
-            let mut file = create_alone(&client, &start.shape, "f", bytes).await.unwrap();
-            for _ in 0..30 {
-                change(&start, &client, &mut file, &mut numbers).await;
-            }
-            client.flush(&file, true).await.unwrap();
-            client.close(&file).await.unwrap();
-            file
-        });
-        let own = Rc::clone(&cluster);
-        cluster.engine.run(async move { expect_copies_equal(&own, &file).await }).unwrap();
+        check_changes(shape(seed));
     });
 }
 
 #[test]
 fn collectives_write_copies_too() {
     for_each_seed("mirrors", "collectives_write_copies_too", 48, |seed| {
-        let cluster = cluster_with_faults(Shape { clients: 4, ..shape(seed) }, RECORD_CHANGE);
-        let strategy = Strategy::NAMED[(seed % 6) as usize];
-        let files = cluster.run(0..4, |start| async move {
-            let group = start.join(1).await.unwrap();
-            let bytes = 64 * (1 + seed * 7 % 60);
-            let pattern: Pattern = ["wc", "wb", "wcc"][(seed % 3) as usize].parse().unwrap();
-            let file = create(&group, "f", bytes, start.shape.stripe()).await.unwrap();
-            assert_eq!(file.protection, Protection::Mirror);
-            let access = pattern.access(4, 8, bytes).unwrap();
-            let mut transfer = transfer(Direction::Write, &file, &access, strategy);
-            transfer.sync = true;
-            write_image(&group, &transfer, &image(seed, bytes)).await.unwrap();
-            group.agree(Ok(())).await.unwrap();
-            if start.rank == ClientId(0) {
-                group.client().flush(&file, true).await.unwrap();
-            }
-            file
-        });
-        let (own, file) = (Rc::clone(&cluster), files[0].clone());
-        let marks = cluster.engine.run(async move {
-            expect_copies_equal(&own, &file).await;
-            let mut left = 0;
-            for server in 0..own.shape.servers {
-                left += marks(&own, server).await;
-            }
-            left
-        });
-        // A mark goes with the next change of marks.
-        assert!(marks.unwrap() <= cluster.shape.servers as usize);
+        check_collectives(Shape { clients: 4, ..shape(seed) });
     });
 }
 
-/// Makes a file that is stored, and returns it with its content.
-async fn stored_file(start: &Start, seed: u64) -> (TestClient, FileRecord, Vec<u8>) {
+/// Makes a file of `bytes` bytes that is stored, and returns it with its content.
+pub(crate) async fn stored_file_of(
+    start: &Start,
+    seed: u64,
+    bytes: u64,
+) -> (TestClient, FileRecord, Vec<u8>) {
     let client = start.connect().await.unwrap();
-    let bytes = 500 + seed * 97 % 3_000;
     let file = create_alone(&client, &start.shape, "f", bytes).await.unwrap();
     let content = image(seed, bytes);
     write(&client, &file, 0, &content).await;
     client.flush(&file, true).await.unwrap();
     client.close(&file).await.unwrap();
     (client, file, content)
+}
+
+async fn stored_file(start: &Start, seed: u64) -> (TestClient, FileRecord, Vec<u8>) {
+    stored_file_of(start, seed, 500 + seed * 97 % 3_000).await
 }
 
 #[test]

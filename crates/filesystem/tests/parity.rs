@@ -4,24 +4,21 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use crate::mirrors::{RECORD_CHANGE, check_changes, check_collectives, stored_file_of};
 use crate::refill::until_filled;
 use crate::sizes::{TestClient, overwrite, read, write};
 use crate::support;
 
-use filesystem::collective::Strategy;
 use filesystem::{BufferPool, Fault};
-use policy::{Direction, Pattern, Protection, copy_object};
+use policy::{Direction, Protection, copy_object};
 use std::rc::Rc;
 use support::{
-    Cluster, Numbers, Shape, Start, cluster_with_faults, create, create_alone, expect_copies_equal,
-    for_each_seed, image, replace_server, transfer, write_image,
+    Numbers, Shape, Start, cluster_with_faults, create_alone, expect_copies_equal, for_each_seed,
+    image, replace_server,
 };
-use units::{ClientId, Duration, ServerId};
+use units::{Duration, ServerId};
 use wire::{FileRecord, Scrubbed};
-use world::{Clock, RecordTable, Records};
-
-/// Time that a change of records takes.
-const RECORD_CHANGE: Duration = Duration::from_us(100);
+use world::Clock;
 
 fn shape(seed: u64) -> Shape {
     let servers = 2 + (seed % 5) as u32;
@@ -37,94 +34,24 @@ fn shape(seed: u64) -> Shape {
     }
 }
 
-/// Some writes, cuts and syncs of one file.
-async fn change(start: &Start, client: &TestClient, file: &mut FileRecord, numbers: &mut Numbers) {
-    match numbers.below(6) {
-        0 => client.set_size(file, numbers.below(file.bytes + 1)).await.unwrap(),
-        1 => client.grow(file, file.bytes + numbers.below(300)).await.unwrap(),
-        2 => client.flush(file, numbers.below(2) == 0).await.unwrap(),
-        _ if file.bytes == 0 => {}
-        _ => {
-            let offset = numbers.below(file.bytes);
-            let length = 1 + numbers.below(file.bytes - offset);
-            write(client, file, offset, &image(numbers.below(1 << 20), length)).await;
-        }
-    }
-    start.world.sleep(Duration::from_us(numbers.below(400))).await;
-}
-
-async fn marks(cluster: &Cluster, server: u32) -> usize {
-    cluster.machine.world(server).records(RecordTable::Mirrors).await.unwrap().len()
-}
-
 #[test]
 fn parity_is_that_of_the_rows_when_a_file_is_stored() {
     for_each_seed("parity", "parity_is_that_of_the_rows_when_a_file_is_stored", 120, |seed| {
-        let cluster = cluster_with_faults(shape(seed), RECORD_CHANGE);
-        let file = cluster.run_alone(0, |start| async move {
-            let client = start.connect().await.unwrap();
-            let mut numbers = Numbers::new(seed);
-            let bytes = 1 + numbers.below(2_000);
-            let mut file = create_alone(&client, &start.shape, "f", bytes).await.unwrap();
-            for _ in 0..30 {
-                change(&start, &client, &mut file, &mut numbers).await;
-            }
-            client.flush(&file, true).await.unwrap();
-            client.close(&file).await.unwrap();
-            file
-        });
-        let own = Rc::clone(&cluster);
-        let marks = cluster.engine.run(async move {
-            expect_copies_equal(&own, &file).await;
-            let mut left = 0;
-            for server in 0..own.shape.servers {
-                left += marks(&own, server).await;
-            }
-            left
-        });
-        // A mark goes with the next change of marks.
-        assert!(marks.unwrap() <= cluster.shape.servers as usize);
+        check_changes(shape(seed));
     });
 }
 
 #[test]
 fn collectives_write_parity_too() {
     for_each_seed("parity", "collectives_write_parity_too", 60, |seed| {
-        let cluster = cluster_with_faults(Shape { clients: 4, ..shape(seed) }, RECORD_CHANGE);
-        let strategy = Strategy::NAMED[(seed % 6) as usize];
-        let files = cluster.run(0..4, |start| async move {
-            let group = start.join(1).await.unwrap();
-            let bytes = 64 * (1 + seed * 7 % 60);
-            let pattern: Pattern = ["wc", "wb", "wcc"][(seed % 3) as usize].parse().unwrap();
-            let file = create(&group, "f", bytes, start.shape.stripe()).await.unwrap();
-            let access = pattern.access(4, 8, bytes).unwrap();
-            let mut transfer = transfer(Direction::Write, &file, &access, strategy);
-            transfer.sync = true;
-            for pass in 0..2 {
-                write_image(&group, &transfer, &image(seed + pass, bytes)).await.unwrap();
-            }
-            group.agree(Ok(())).await.unwrap();
-            if start.rank == ClientId(0) {
-                group.client().flush(&file, true).await.unwrap();
-            }
-            file
-        });
-        let (own, file) = (Rc::clone(&cluster), files[0].clone());
-        cluster.engine.run(async move { expect_copies_equal(&own, &file).await }).unwrap();
+        check_collectives(Shape { clients: 4, ..shape(seed) });
     });
 }
 
 /// Makes a file that is stored, and returns it with its content.
 async fn stored_file(start: &Start, seed: u64) -> (TestClient, FileRecord, Vec<u8>) {
-    let client = start.connect().await.unwrap();
     // No server can have all of its blocks in its cache.
-    let bytes = 300 * u64::from(start.shape.servers) + seed * 97 % 3_000;
-    let file = create_alone(&client, &start.shape, "f", bytes).await.unwrap();
-    let content = image(seed, bytes);
-    write(&client, &file, 0, &content).await;
-    client.flush(&file, true).await.unwrap();
-    client.close(&file).await.unwrap();
-    (client, file, content)
+    stored_file_of(start, seed, 300 * u64::from(start.shape.servers) + seed * 97 % 3_000).await
 }
 
 #[test]

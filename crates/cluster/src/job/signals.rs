@@ -1,6 +1,6 @@
 //! SIGINT, SIGTERM and SIGHUP at each stage of a job.
 //!
-//! When Slurm ends a job, every process of it gets SIGTERM, the program too, and SIGKILL after a
+//! Slurm ends a job by SIGTERM to every process of it, the program too, and by SIGKILL after a
 //! time. Such a SIGTERM is not sent to the program again, which Open MPI would take for a demand to
 //! end at once. Nor does it end a copy, which goes on as long as there is time.
 

@@ -139,19 +139,6 @@ impl Rows {
         })
     }
 
-    /// Cuts a range of the object with parity that a server has on a disk into pieces of rows.
-    pub fn parity_pieces(
-        &self,
-        server: ServerId,
-        disk: DiskId,
-        range: ByteRange,
-    ) -> impl Iterator<Item = RowPiece> + '_ {
-        blocks_of(range, self.stripe.block_bytes).map(move |(slot, within, offset)| {
-            let row = self.row_at(Location { server, disk, slot });
-            RowPiece { row, offset, within }
-        })
-    }
-
     /// Bytes of an object that a piece of the block at a place is.
     pub fn object_range(&self, at: Location, within: ByteRange) -> ByteRange {
         let start = at.slot * self.stripe.block_bytes;
@@ -246,14 +233,13 @@ mod tests {
                     let (server, disk) = (ServerId(server), DiskId(disk));
                     let length = rows.parity_bytes(server, disk, bytes);
                     found += length / BLOCK;
-                    let whole = ByteRange::new(0, length);
-                    for piece in rows.parity_pieces(server, disk, whole) {
-                        assert!(piece.row < count);
-                        let at = rows.parity(piece.row);
-                        assert_eq!((at.server, at.disk), (server, disk));
-                        let range = rows.object_range(at, piece.within);
-                        assert_eq!(range.start, piece.offset);
-                        assert_eq!(range.length(), piece.within.length());
+                    for slot in 0..length / BLOCK {
+                        let row = rows.row_at(Location { server, disk, slot });
+                        assert!(row < count);
+                        let at = rows.parity(row);
+                        assert_eq!((at.server, at.disk, at.slot), (server, disk, slot));
+                        let range = rows.object_range(at, ByteRange::new(0, BLOCK));
+                        assert_eq!((range.start, range.length()), (slot * BLOCK, BLOCK));
                     }
                 }
                 assert_eq!(found, count, "each row has one");

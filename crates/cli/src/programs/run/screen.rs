@@ -97,8 +97,13 @@ fn processor(used: &ServersUse) -> String {
 /// Line that says what the loss of a server would have lost, if there are several.
 fn protection(outcome: &Outcome<'_>) -> Option<String> {
     let files = outcome.files.names.len();
-    let protected = outcome.files.mirrored + outcome.files.with_parity;
-    let how = if outcome.files.with_parity > 0 { "with parity" } else { "twice" };
+    let (mirrored, with_parity) = (outcome.files.mirrored, outcome.files.with_parity);
+    let protected = mirrored + with_parity;
+    let how = match (mirrored, with_parity) {
+        (_, 0) => "twice",
+        (0, _) => "with parity",
+        _ => "twice or with parity",
+    };
     if files == 0 || outcome.file.servers.len() < 2 {
         return None;
     }

@@ -159,7 +159,7 @@ impl<W: World> Mirrors<W> {
     }
 }
 
-/// What a range has.
+/// Content of a range before a change.
 enum Before<P> {
     /// Zeros, since the object ends before it.
     Nothing,

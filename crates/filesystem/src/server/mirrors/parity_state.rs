@@ -1,4 +1,4 @@
-//! What a server knows of the parity that it has of others, besides its bytes.
+//! State of the parity that a server has of others, besides its bytes.
 
 use crate::task_lock::{TaskLock, TaskLockGuard};
 use std::cell::RefCell;
@@ -7,7 +7,7 @@ use std::rc::Rc;
 use units::{DiskId, FileId};
 use wire::FileSize;
 
-/// What is known of the parity at this server besides its bytes.
+/// Sizes and locks of the parity at this server.
 #[derive(Default)]
 pub(super) struct ParityObjects {
     /// Sizes of files that changes of their parity have shown. A sync stores them.

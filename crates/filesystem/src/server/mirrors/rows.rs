@@ -209,7 +209,11 @@ fn piece_of<W: World>(
     request: &RowRequest,
     body: Option<&W::Payload>,
 ) -> Result<(Rows, RowPiece), Fault> {
-    let RowRequest { record, row, offset, length, .. } = request;
+    let RowRequest { record, row, offset, length, rest } = request;
+    let servers = record.stripe.servers;
+    if rest.len() > servers as usize || rest.iter().any(|place| place.0 >= servers) {
+        return Err(bad("a row has pieces at places of its file only"));
+    }
     let rows = record.protection.rows(&record.stripe);
     let rows = rows.ok_or_else(|| bad("the file has no parity"))?;
     let end = offset.checked_add(*length).filter(|end| *end <= record.stripe.block_bytes);
