@@ -46,7 +46,7 @@ pub enum ProtectionError {
     },
     /// A row, with its parity, is wider than the file.
     #[error(
-        "rows of {blocks} blocks and a parity block need {} servers, and this file is on {servers}",
+        "rows of {blocks} blocks and a parity block need {} servers, not {servers}",
         u64::from(*blocks) + 1
     )]
     RowTooWide {
