@@ -296,6 +296,15 @@ int unisono_flush(unisono_file_t *file);
 /* As unisono_flush, and waits until everything is on stable storage of every server. */
 int unisono_fsync(unisono_file_t *file);
 
+/* Stores 1 in `*flag` if a server may lose what this process has written to the file: it is started
+ * again when it is lost, and no unisono_fsync has stored the writes. Else 0. */
+int unisono_has_unsynced(unisono_file_t *file, int *flag);
+
+/* Tells that the unisono_fsync of another process has stored what this one had written before.
+ * Processes that write a file together need only one that calls unisono_fsync. Errors: -ENOTCONN,
+ * a server was lost between the writes and the unisono_fsync, and so may be the writes. */
+int unisono_confirm_fsync(unisono_file_t *file);
+
 /* Closes the file and frees the handle, also when it fails. Errors: what servers meet. */
 int unisono_close(unisono_file_t *file);
 

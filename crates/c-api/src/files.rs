@@ -78,6 +78,18 @@ exported! {
         Ok(file.get("file")?.flush(true)?)
     }
 
+    /// Tells if a server may lose writes of this process.
+    fn unisono_has_unsynced(file: FileHandle, flag: Out<c_int>) -> c_int {
+        let slot = flag.slot("flag")?;
+        slot.set(c_int::from(file.get("file")?.has_unsynced_writes()));
+        Ok(())
+    }
+
+    /// Tells that another process has stored the writes of this one.
+    fn unisono_confirm_fsync(file: FileHandle) -> c_int {
+        Ok(file.get("file")?.confirm_sync()?)
+    }
+
     /// Closes a file.
     fn unisono_close(file: FileHandle) -> c_int {
         match file.take("file")? {

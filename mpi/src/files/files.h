@@ -123,7 +123,10 @@ void hints_enter(function_t **functions);
 /* Waits for all members. Returns the greatest of their codes. Names members that are missing. */
 int agree(open_file_t *file, int call, int code);
 
-/* The same later in a call, when all members are there: waits as long as servers need. */
+/* The same, and stores the greatest `*flag` of all in it. */
+int agree_on(open_file_t *file, int call, int code, int *flag);
+
+/* The same as agree later in a call, when all members are there: waits as long as servers need. */
 int agree_again(open_file_t *file, int code);
 
 /* Duplicates the communicator for a file that is opened. `name`: as the program gives it. */

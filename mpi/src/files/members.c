@@ -271,13 +271,20 @@ static int agreed(open_file_t *file, int code, int result, long greatest)
     return (int)greatest;
 }
 
-int agree(open_file_t *file, int call, int code)
+int agree_on(open_file_t *file, int call, int code, int *flag)
 {
-    long mine = code, greatest = code;
+    long mine[2] = {code, *flag}, greatest[2] = {code, *flag};
     if (file->size == 1)
         return code;
-    int result = members_maximum(file, call, &mine, &greatest, 1);
-    return agreed(file, code, result, greatest);
+    int result = members_maximum(file, call, mine, greatest, 2);
+    *flag = (int)greatest[1];
+    return agreed(file, code, result, greatest[0]);
+}
+
+int agree(open_file_t *file, int call, int code)
+{
+    int flag = 0;
+    return agree_on(file, call, code, &flag);
 }
 
 int agree_again(open_file_t *file, int code)

@@ -102,11 +102,19 @@ static int sync_file(MPI_File handle)
     double started_at = now_s();
     if (!file)
         return fail(NULL, MPI_ERR_FILE);
-    /* Rank 0 flushes for all members, whose earlier writes have ended. */
-    int code = agree(file, call, MPI_SUCCESS);
+    /* Rank 0 stores the data of all members, whose earlier writes have ended. */
+    int are_unsynced = 0;
+    unisono_has_unsynced(file->file, &are_unsynced);
+    int code = agree_on(file, call, MPI_SUCCESS, &are_unsynced);
     if (code == MPI_SUCCESS && !file->rank && unisono_fsync(file->file))
         code = class_of_failure(file, call);
     code = agree_again(file, code);
+    /* Servers that were lost before may have lost writes of members which only these know. */
+    if (code == MPI_SUCCESS && are_unsynced) {
+        if (file->rank && unisono_confirm_fsync(file->file))
+            code = class_of_failure(file, call);
+        code = agree_again(file, code);
+    }
     report_time(file, call, started_at);
     return fail(file, code);
 }

@@ -76,6 +76,8 @@ static void files(unisono_t *u)
     REFUSED(unisono_truncate(f, (uint64_t)1 << 63));
     REFUSED(unisono_flush(NULL));
     REFUSED(unisono_fsync(NULL));
+    REFUSED(unisono_has_unsynced(f, NULL));
+    REFUSED(unisono_confirm_fsync(NULL));
     OK(unisono_close(NULL));
     unisono_page_t *page = NULL;
     uint64_t bytes = 0;

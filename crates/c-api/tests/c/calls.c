@@ -117,6 +117,10 @@ static unisono_file_t *files(unisono_t *u)
     CHECK(unisono_pwrite(f, model, size, 0) == (int64_t)size);
     OK(unisono_flush(f));
     OK(unisono_fsync(f));
+    int is_unsynced = 2;
+    OK(unisono_has_unsynced(f, &is_unsynced));
+    CHECK(!is_unsynced);
+    OK(unisono_confirm_fsync(f));
     CHECK(unisono_pread(f, read, size, 0) == (int64_t)size && !memcmp(read, model, size));
     CHECK(unisono_pread(f, read, size, size - 10) == 10 && !memcmp(read, model + size - 10, 10));
     CHECK(unisono_pread(f, read, 1, UINT64_MAX) == 0 && unisono_pread(f, NULL, 0, 5) == 0);

@@ -27,7 +27,7 @@ impl CachedRecord {
 
     /// True if what is with the disks outlives the loss of a server.
     pub(super) fn is_protected(&self) -> bool {
-        is_protected(&self.get())
+        self.get().protection != Protection::None
     }
 
     /// Writes to the file that no sync has stored.
@@ -54,10 +54,30 @@ impl CachedRecord {
 
     /// Waits until all that was written is with the disks and, with `sync`, on stable storage.
     pub(super) async fn flush(&self, client: &Client<RealWorld>, sync: bool) -> Result<(), Fault> {
+        self.flush_as(client, sync, sync || self.is_protected()).await
+    }
+
+    /// Waits until it is known that no server was lost between the writes of this program and a
+    /// sync that another one has made after them. They are stored then.
+    pub(super) async fn confirm_sync(&self, client: &Client<RealWorld>) -> Result<(), Fault> {
+        match self.unsynced().are_some() {
+            // The servers that are lost are known once all have answered.
+            true => self.flush_as(client, false, true).await,
+            false => Ok(()),
+        }
+    }
+
+    /// [`CachedRecord::flush`], after which all that was written `is_stored`.
+    async fn flush_as(
+        &self,
+        client: &Client<RealWorld>,
+        sync: bool,
+        is_stored: bool,
+    ) -> Result<(), Fault> {
         let record = self.get();
         let flushing = self.unsynced().begin_flush();
         let flushed = client.flush(&record, sync).await;
-        let is_stored = flushed.is_ok() && (sync || is_protected(&record));
+        let is_stored = flushed.is_ok() && is_stored;
         flushing.end(is_stored, client.losses(record.servers()));
         let checked = self.check(client);
         flushed.and(checked)
@@ -208,10 +228,6 @@ impl CachedRecord {
         }
         Ok(Arc::clone(&known))
     }
-}
-
-fn is_protected(record: &FileRecord) -> bool {
-    record.protection != Protection::None
 }
 
 fn writes_lost(record: &FileRecord) -> Fault {

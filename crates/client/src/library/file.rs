@@ -524,6 +524,23 @@ impl File {
         self.start_flush(sync).wait()
     }
 
+    /// True if a server may lose what this program has written: it is started again when it is
+    /// lost, and no [`File::flush`] has stored the writes.
+    pub fn has_unsynced_writes(&self) -> bool {
+        self.connection.waits() && self.known.unsynced().are_some()
+    }
+
+    /// Tells, after another program has called [`File::flush`] with `sync`, that it has stored what
+    /// this one wrote before. Programs that write a file together need only one that flushes it.
+    ///
+    /// # Errors
+    /// A server that was lost after the writes and before the flush. Writes that are lost.
+    pub fn confirm_sync(&self) -> Result<(), UserError> {
+        let (known, name) = (self.known.clone(), self.name());
+        let what = move || format!("cannot tell if {name:?} is stored");
+        self.connection.run(what, async move |shared| known.confirm_sync(&shared.client).await)
+    }
+
     /// Statistics of how each of its servers has buffered it since it was opened.
     ///
     /// # Errors
