@@ -8,7 +8,8 @@ use serde_json::Value;
 use std::time::Duration;
 use support::{DATA_CHECK, Place, Running, USAGE, bytes, gone, program, signal, until};
 
-fn names(place: &Place) -> Value {
+/// Names of all entries of an instance.
+pub(crate) fn names(place: &Place) -> Value {
     let listed = place.run(&["find", "--json"]).done().json();
     let entries = listed["entries"].as_array().expect("a list").iter();
     entries.map(|entry| entry["name"].clone()).collect()
@@ -19,8 +20,9 @@ fn copies(place: &Place) -> Value {
     place.status()[0]["catalogue_copies"].clone()
 }
 
+/// Waits until these servers have copies of the catalogue as it is.
 #[track_caller]
-fn until_copied(place: &Place, servers: &[u32]) {
+pub(crate) fn until_copied(place: &Place, servers: &[u32]) {
     let wanted = serde_json::json!(servers);
     until("the catalogue is copied", || (copies(place) == wanted).then_some(()));
 }

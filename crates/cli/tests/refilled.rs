@@ -51,9 +51,6 @@ fn fill_each_directory(protection: &str) {
     for server in [1, 2, 0] {
         place.run(&["stop"]).done();
         fs::remove_dir_all(data(&place, server)).expect("it is there");
-        if server == 0 {
-            place.run(&["doctor", "--rebuild-catalogue"]).done();
-        }
         let plain = place.run(&["start", "--servers", "3"]).refused(USAGE, &["has no label"]);
         assert!(plain.error.contains("start --refill"), "{}", plain.error);
         place.start(&["--servers", "3", "--refill", "--refill-rate", "4MiB"]);

@@ -3,6 +3,7 @@
 //! server that does not come back is an error after the time that a program waits. A stop ends all.
 
 use crate::mirrored::{data, until_all_run};
+use crate::rebuilt::{names, until_copied};
 use crate::support;
 use client::{Connection, ConnectionOptions, ErrorKind, File, Instance};
 use rustix::process::Signal;
@@ -83,7 +84,13 @@ fn a_program_goes_on_when_data_is_lost() {
     let (file, content) = (open(&place, "kept"), bytes(7 * MIB));
     file.write_at(&content, 0).expect("it has room");
     file.flush(true).expect("it is stored");
-    for server in [1, 2] {
+    // More names than a message has room for.
+    for number in 0..1_500 {
+        let name = format!("{number:0>200}");
+        file.connection().make_directory(&name, false).expect("the catalogue is there");
+    }
+    for server in [1, 2, 0] {
+        let before = names(&place);
         let pid = place.server_pids()[server];
         // So that it is not started again before its data is gone.
         signal(pid, Signal::STOP);
@@ -92,10 +99,14 @@ fn a_program_goes_on_when_data_is_lost() {
         assert!(read(&file, content.len()) == content, "there is a copy");
         file.write_at(&content[..MIB], 0).expect("it goes on");
         file.flush(true).expect("it goes on");
+        // Server 0 has the names again, which no file shows.
+        assert!(names(&place) == before, "server {server}");
+        file.connection().make_directory(&format!("after-{server}"), false).expect("it goes on");
         until("all is filled again", || {
             let whole = (0..3).all(|one| crate::refilled::to_fill(&place, one) == Some(0));
             (whole && crate::mirrored::sum(&place, "files_behind") == 0).then_some(())
         });
+        until_copied(&place, &[1, 2]);
     }
     assert!(read(&file, content.len()) == content);
     place.run(&["stop"]).done();

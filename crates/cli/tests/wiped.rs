@@ -1,12 +1,13 @@
 //! Proves: while servers are killed and their data directories removed, one after the other, and
 //! empty ones are filled in their places, programs that wait for lost servers go on over the same
 //! connections: one that writes and reads by itself, and several that make collective calls.
-//! Mirrored files lose nothing that a sync has acknowledged. The only error that a program meets is
+//! Mirrored files, and files with parity, lose nothing that a sync has acknowledged. The only error that a program meets is
 //! that writes are lost which no sync had acknowledged; it never reads others' values.
 //!
 //! `UNISONO_ROUNDS` sets the number of servers that are lost.
 
 use crate::mirrored::{data, serve_again, sum, until_all_run};
+use crate::rebuilt::until_copied;
 use crate::refilled::to_fill;
 use crate::support;
 use client::{
@@ -18,7 +19,6 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::fs;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::time::Duration;
@@ -211,7 +211,7 @@ impl Together {
 /// in another distribution.
 fn member(instance: &Instance, rank: u32, all: &Together, is_over: &AtomicBool) {
     let connection = connect(instance);
-    let file = connection.open_or_create("together").expect("it can be created");
+    let file = connection.open_or_create("rows/together").expect("it can be created");
     let mut group = None;
     for version in 1.. {
         if rank == 0 {
@@ -254,8 +254,8 @@ fn member(instance: &Instance, rank: u32, all: &Together, is_over: &AtomicBool) 
     }
 }
 
-/// Kills a server and removes its data, starts it again with an empty directory, and waits until
-/// that is filled. Its catalogue stays: one that is lost is made again while nothing runs.
+/// Kills a server and removes its data, starts it again without its directory, and waits until a
+/// new one is filled.
 fn lose(place: &Place, server: u32, servers: &mut [Option<Running>]) {
     match servers[server as usize].take() {
         Some(running) => {
@@ -268,16 +268,7 @@ fn lose(place: &Place, server: u32, servers: &mut [Option<Running>]) {
             gone(pid);
         }
     }
-    let directory = data(place, server);
-    let is_kept = |name: &str| server == 0 && name == "catalogue";
-    for entry in fs::read_dir(&directory).expect("it is there").flatten() {
-        if !is_kept(&entry.file_name().to_string_lossy()) {
-            let path: PathBuf = entry.path();
-            let removed =
-                if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-            removed.expect("a test may remove it");
-        }
-    }
+    fs::remove_dir_all(data(place, server)).expect("a test may remove it");
     servers[server as usize] = Some(serve_again(place, server, &["--refill"]));
     until_all_run(place);
     until("all is filled again", || {
@@ -285,6 +276,7 @@ fn lose(place: &Place, server: u32, servers: &mut [Option<Running>]) {
         let is_whole = all.all(|server| to_fill(place, server) == Some(0));
         (is_whole && sum(place, "files_behind") == 0).then_some(())
     });
+    until_copied(place, &(1..SERVERS).collect::<Vec<_>>());
 }
 
 #[test]
@@ -292,6 +284,8 @@ fn programs_go_on_when_any_server_is_lost() {
     let rounds = std::env::var("UNISONO_ROUNDS").ok().and_then(|it| it.parse().ok());
     let place = Place::new();
     place.start(&["--servers", &SERVERS.to_string(), "--protect", "mirror"]);
+    place.run(&["mkdir", "rows"]).done();
+    place.run(&["layout", "set", "rows", "--protect", "parity"]).done();
     let instance = Instance::at(place.instance());
     let (is_over, all) = (AtomicBool::new(false), Together::new());
     let mut alone = Alone::new(&instance);

@@ -51,7 +51,9 @@ pub use policy::{
     OwnPart, Protection, RecordGrid, Reduced, Reduction, UnknownProtection,
 };
 pub use scrub::ScrubbedFile;
-pub use session::{ServerState, Session, connect_from, server_answers, stop_server};
+pub use session::{
+    ServerState, Session, catalogue_copy, connect_from, server_answers, stop_server,
+};
 pub use units::{ClientId, FileId, ServerId, Timestamp};
 pub use wire::Place as NodePlace;
 pub use wire::{

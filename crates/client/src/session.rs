@@ -3,7 +3,7 @@
 use crate::instance::{Instance, ServerEntry};
 use crate::library::ConnectionOptions;
 use crate::parallel::for_each_at_once;
-use filesystem::{Client, Costs, Fault};
+use filesystem::{Client, CopiedCatalogue, Costs, Fault};
 use interface::UserError;
 use policy::Stripe;
 use std::collections::BTreeMap;
@@ -131,6 +131,11 @@ pub fn server_answers(server: &ServerEntry, node: NodeConfig) -> bool {
 /// Asks one server to finish its transfers, write back its dirty blocks, and end.
 pub fn stop_server(server: &ServerEntry, node: NodeConfig) -> Result<(), Fault> {
     ask_one(server, node, async |client| client.stop_servers().await)
+}
+
+/// Returns the copy of the catalogue at one server.
+pub fn catalogue_copy(server: &ServerEntry, node: NodeConfig) -> Result<CopiedCatalogue, Fault> {
+    ask_one(server, node, async |client| client.catalogue_copy(ServerId(0)).await)
 }
 
 /// Runs `act` as a client of one server alone. That client numbers the server 0; faults are renamed

@@ -56,7 +56,7 @@ pub use memories::{MemoryCount, count_memories, discard_memory};
 pub use memory_keeper::keep_memory;
 pub use private::refuse_root;
 pub use process::{Child, Program, outlast_sigterm, run_to_end};
-pub use rebuild::{Rebuilt, rebuild_catalogue};
+pub use rebuild::{Rebuilt, rebuild_catalogue, rebuild_lost_catalogue};
 pub use restarts::restart_servers;
 pub use start::{ServerOptions, start};
 pub use stop::{Stopped, stop};

@@ -3,18 +3,21 @@
 use crate::agreement::Agreement;
 use crate::control::Commit;
 use crate::cores::pin_thread;
+use crate::data::has_catalogue;
 use crate::generations::{Logs, of_catalogue};
 use crate::instance::{lock, write};
 use crate::labels::{OwnDirectories, set_of};
 use crate::lost_data::LostData;
 use crate::memory::refuse_lost;
 use crate::private::make_data_directory;
+use crate::rebuild::{Rebuilt, rebuild_beside};
 use crate::server::{ServerPlan, serve_plan};
 use crate::started::{Bond, found, receive_order, serve_started};
 use client::{Direct, Instance, InstanceFile, ServerEntry};
 use interface::UserError;
 use policy::Extensions;
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 use std::path::PathBuf;
 use world::Address;
 use world_real::{Generation, Generations, WireProtection};
@@ -136,6 +139,17 @@ fn serve_again(
     let plan = LocalOrder::of(&file, id, lost_data)?.plan(instance, false)?;
     let own = OwnDirectories::lock(id, plan.servers, &plan.data, lost_data)?;
     plan.data.iter().try_for_each(|directory| refuse_lost(directory, id))?;
+    if let Some(first) = plan.data.first().filter(|_| id == 0 && lost_data.refills())
+        && !has_catalogue(first)
+    {
+        let Rebuilt { server, entries, .. } = rebuild_beside(instance, &file, first)?;
+        // A log that cannot be written is no reason to end.
+        let _ = writeln!(
+            std::io::stderr(),
+            "the catalogue was lost; it is made again of the copy at server {server}, with \
+             {entries} entries"
+        );
+    }
     let catalogue = catalogue_of(&file)?;
     let found = found(id, &plan.data, lost_data, &own)?;
     let Agreement { number, mut lost, agreed, .. } =

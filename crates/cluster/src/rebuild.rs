@@ -1,4 +1,5 @@
-//! The catalogue made again of a copy at another server.
+//! The catalogue made again of a copy at another server: of one in a data directory while nothing
+//! runs, or of that of a server that runs.
 //!
 //! *Invariants:*
 //! - A catalogue that is there is never replaced.
@@ -7,11 +8,11 @@
 use crate::data::{DataDirectories, has_catalogue};
 use crate::durable::cannot_write;
 use crate::generations::{catalogue_log_in, of_disk};
-use crate::instance::{directories, forget, lock, why_running};
+use crate::instance::{begin_start, directories, forget, lock, why_running};
 use crate::private::make_data_directory;
 use crate::server::{CATALOGUE, CATALOGUE_COPY};
-use client::Instance;
-use filesystem::{COPY_POSITION_KEY, copy_position};
+use client::{Instance, InstanceFile, ServerEntry, catalogue_copy, for_each_at_once};
+use filesystem::{COPIES_MAX, COPY_POSITION_KEY, CopiedCatalogue, copy_position};
 use interface::{ExitCode, UserError};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,31 +78,113 @@ pub fn rebuild_catalogue(
             })?
         }
     };
-    let firsts: Vec<&Path> = data.firsts().collect();
-    let Some((own, others)) = firsts.split_first() else { return Err(no_copy("there are none")) };
-    if has_catalogue(own) {
+    if let Some(own) = data.firsts().next().filter(|own| has_catalogue(own)) {
         return Err(UserError::usage(
             "there is a catalogue",
             format!("{} has records", own.join(CATALOGUE).display()),
             "if it is damaged, move that directory away first",
         ));
     }
+    let none = || no_copy("no data directory of another server has a whole one");
+    rebuild_in(&data)?.ok_or_else(none)
+}
+
+/// Makes a catalogue that is lost again, before a start that fills lost directories again. `None`
+/// if there is one, or no copy of it.
+///
+/// # Errors
+/// Copies that cannot be read, and directories that cannot be written.
+pub fn rebuild_lost_catalogue(
+    instance: &Instance,
+    data: &DataDirectories,
+) -> Result<Option<Rebuilt>, UserError> {
+    let has_copy = |first: &Path| first.join(CATALOGUE_COPY).is_dir();
+    if data.firsts().next().is_none_or(has_catalogue) || !data.firsts().any(has_copy) {
+        return Ok(None);
+    }
+    let _nobody_starts = begin_start(instance)?;
+    match instance.read() {
+        // The start says so.
+        Ok(file) if why_running(instance, &file).is_some() => Ok(None),
+        _ => rebuild_in(data),
+    }
+}
+
+/// Makes the catalogue again of the newest copy in data directories; `None` if there is none.
+fn rebuild_in(data: &DataDirectories) -> Result<Option<Rebuilt>, UserError> {
+    let firsts: Vec<&Path> = data.firsts().collect();
+    let Some((own, others)) = firsts.split_first() else { return Ok(None) };
     let mut copies = Vec::new();
     for (server, first) in (1..).zip(others) {
         copies.extend(copy_in(server, first)?);
     }
+    if copies.is_empty() {
+        return Ok(None);
+    }
+    let generation = newest_generation(data.by_server.iter().flatten())?;
+    rebuild_of(own, copies, generation).map(Some)
+}
+
+/// Makes the catalogue of an instance that runs again, before server 0 takes its place there: of
+/// the newest copy at the other servers. `own` is the first directory of server 0.
+///
+/// A change of the catalogue was answered when the first of the other servers had it, unless that
+/// one did not answer: so all must say what they have, and the copy of the first must be whole.
+///
+/// # Errors
+/// For that reason, or when nothing can be written.
+pub(crate) fn rebuild_beside(
+    instance: &Instance,
+    file: &InstanceFile,
+    own: &Path,
+) -> Result<Rebuilt, UserError> {
+    let holders: Vec<ServerEntry> = file.servers.iter().skip(1).take(COPIES_MAX).cloned().collect();
+    let node = instance.client_node(file)?;
+    let copies = for_each_at_once(&holders, |server| {
+        let copied = catalogue_copy(server, node.clone());
+        let copied = copied.map_err(|fault| copy_unknown(server.id, &fault.to_string()))?;
+        let CopiedCatalogue { position, records } = copied;
+        Ok(Copy { server: server.id, position, records })
+    });
+    let copies = copies.into_iter().collect::<Result<Vec<_>, UserError>>()?;
+    match copies.first() {
+        None => return Err(no_copy("the instance has one server")),
+        Some(first) if first.position == 0 => {
+            return Err(copy_unknown(first.server, "its copy is not whole"));
+        }
+        Some(_) => {}
+    }
+    let here = file.servers.iter().filter(|server| server.host.is_none());
+    let generation = newest_generation(here.flat_map(|server| &server.data))?;
+    rebuild_of(own, copies.into_iter().filter(|copy| copy.position > 0).collect(), generation)
+}
+
+/// Makes the catalogue again of the newest of some copies.
+fn rebuild_of(
+    own: &Path,
+    mut copies: Vec<Copy>,
+    generation: Option<Generation>,
+) -> Result<Rebuilt, UserError> {
     copies.sort_by_key(|copy| std::cmp::Reverse(copy.position));
     let older = copies.iter().skip(1).filter(|copy| copy.position < copies[0].position);
     let older = older.map(|copy| copy.server).collect();
-    let none = || no_copy("no data directory of another server has a whole one");
-    let newest = copies.into_iter().next().ok_or_else(none)?;
-    let generation = newest_generation(&data)?;
+    let newest = &copies[0];
     make_data_directory(own)?;
     let directory = own.join(CATALOGUE);
     let entries = newest.records.iter().filter(|(key, _)| *key > 0 && *key != COPY_POSITION_KEY);
     let entries = entries.count();
-    write(own, &newest, generation)?;
+    write(own, newest, generation)?;
     Ok(Rebuilt { server: newest.server, directory, entries, older })
+}
+
+fn copy_unknown(server: u32, cause: &str) -> UserError {
+    UserError::new(
+        ExitCode::NoServer,
+        "cannot make the catalogue again while the instance runs",
+        format!("server {server}, which has a copy of it: {cause}"),
+        "it can be made when servers 1 to 7 serve with whole copies; or stop the instance: \
+         unisono stop; unisono doctor --rebuild-catalogue",
+    )
 }
 
 fn no_copy(cause: &str) -> UserError {
@@ -140,10 +223,12 @@ fn copy_in(server: u32, first: &Path) -> Result<Option<Copy>, UserError> {
     Ok((position > 0).then_some(Copy { server, position, records }))
 }
 
-/// The last complete generation of the disks.
-fn newest_generation(data: &DataDirectories) -> Result<Option<Generation>, UserError> {
+/// The last complete generation of disks.
+fn newest_generation<'a>(
+    data: impl Iterator<Item = &'a PathBuf>,
+) -> Result<Option<Generation>, UserError> {
     let mut newest: Option<Generation> = None;
-    for directory in data.by_server.iter().flatten().filter(|directory| directory.is_dir()) {
+    for directory in data.filter(|directory| directory.is_dir()) {
         let complete = of_disk(directory)?.complete;
         let is_newer = |one: &Generation| newest.is_none_or(|known| one.number > known.number);
         newest = complete.filter(is_newer).or(newest);

@@ -72,7 +72,10 @@ pub fn restart_servers(instance: &Instance, refills: bool) -> Result<(), UserErr
         let has_ended = |(server, end): &(&ServerEntry, Option<ProcessEnd>)| {
             end.is_none() && !starts.get(&server.id).is_some_and(Starts::are_given_up)
         };
-        let lost = ends.iter().find(|one| has_ended(one)).map(|(server, _)| server.id);
+        // A server may need another one that is lost, too.
+        let tries = |id: &u32| starts.get(id).map_or(0, |starts| starts.in_a_row);
+        let lost = ends.iter().filter(|one| has_ended(one)).map(|(server, _)| server.id);
+        let lost = lost.min_by_key(tries);
         match lost {
             Some(id) => {
                 let starts = starts.entry(id).or_default();

@@ -15,12 +15,13 @@ mod task_lock;
 
 pub use client::{
     Activity, Added, Buffer, BufferPart, BufferPool, CacheCounts, Client, CollectivePlan,
-    GatheredBatch, GatheredStore, Group, Kept, KeptPages, KeptStore, Moved, NewFile, Page,
-    PeerCall, PeerMesh, PeerTurn, Peers, PendingWrites, PlannedTransfer, RangeLock, ServerChange,
-    SharedMemory, SmallCalls, TakenWrites,
+    CopiedCatalogue, GatheredBatch, GatheredStore, Group, Kept, KeptPages, KeptStore, Moved,
+    NewFile, Page, PeerCall, PeerMesh, PeerTurn, Peers, PendingWrites, PlannedTransfer, RangeLock,
+    ServerChange, SharedMemory, SmallCalls, TakenWrites,
 };
 pub use costs::{BytesCost, Costs};
 pub use server::{
-    COPY_POSITION_KEY, OtherServer, ServerConfig, copy_position, serve, serve_among_others,
+    COPIES_MAX, COPY_POSITION_KEY, OtherServer, ServerConfig, copy_position, serve,
+    serve_among_others,
 };
 pub use wire::Fault;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::rc::Rc;
 use support::{Cluster, Numbers, Shape, Start, cluster_with_faults, for_each_seed, start_server};
-use units::{Duration, FileId};
+use units::{Duration, FileId, ServerId};
 use wire::Made;
 use world::payload::Bytes;
 use world::{Clock, RecordTable, Records};
@@ -126,10 +126,14 @@ fn copies_have_what_the_catalogue_has() {
         own.engine.sleep(Duration::from_ms(10_000)).await;
         let catalogue = records(&own, 0, RecordTable::Catalogue).await;
         let position = catalogue.get(&COPY_POSITION_KEY).cloned();
+        let client = own.start(0).connect().await.unwrap();
         for server in 1..own.shape.servers {
             let mut copy = records(&own, server, RecordTable::CatalogueCopy).await;
             let all: Vec<_> = copy.clone().into_iter().collect();
             assert!(copy_position(&all) > 0, "the copy at server {server} is whole");
+            let asked = client.catalogue_copy(ServerId(server)).await.unwrap();
+            let is_same = asked.records == all && asked.position == copy_position(&all);
+            assert!(is_same, "server {server} tells its copy");
             if position.is_none() {
                 // Nothing was changed since the copy was made.
                 copy.remove(&COPY_POSITION_KEY);

@@ -70,4 +70,4 @@ pub use select::{COUNTED_BLOCKS_MAX, HEADS_BYTES_MAX, SelectReply, SelectRequest
 pub use server::{ProcessorUse, RefillStatus, ServerRequest, ServerStatus};
 
 /// Version of the messages. Both sides must have the same.
-pub const PROTOCOL_VERSION: u16 = 29;
+pub const PROTOCOL_VERSION: u16 = 30;

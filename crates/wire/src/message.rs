@@ -188,6 +188,15 @@ pub enum Reply {
     LostCopy,
     /// Reply to a request for records that match.
     Select(Box<SelectReply>),
+    /// A part of the copy of the catalogue at a server.
+    CatalogueCopy {
+        /// Number of the last change that the copy has; 0 if it is not whole.
+        position: u64,
+        /// Some of its records, by their keys.
+        records: Vec<(u64, Vec<u8>)>,
+        /// True if there are further ones.
+        more: bool,
+    },
 }
 
 /// Buffer statistics of a file at a server, in blocks.

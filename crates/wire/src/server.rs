@@ -17,6 +17,12 @@ pub enum ServerRequest {
         /// Silence after which a client counts as stopped, in milliseconds.
         silence_ms: u64,
     },
+    /// Asks for the copy of the catalogue at this server, in the order of the keys of its records.
+    /// The reply is [`Reply::CatalogueCopy`](crate::Reply::CatalogueCopy).
+    CatalogueCopy {
+        /// Key to begin after.
+        after: Option<u64>,
+    },
 }
 
 /// Status of a server.

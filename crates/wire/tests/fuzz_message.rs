@@ -156,6 +156,7 @@ fn some_requests() -> Vec<(&'static str, Request)> {
             })
             .into(),
         ),
+        ("catalogue_copy", ServerRequest::CatalogueCopy { after: Some(1 << 40) }.into()),
         ("open_sizes", FileRequest::OpenSizes { after: Some(file) }.into()),
     ]
 }

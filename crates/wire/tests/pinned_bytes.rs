@@ -352,6 +352,8 @@ pinned!(request: Request {
     Request::Server(ServerRequest::Stop), ServerRequest::Stop.into(), "61";
     Request::Server(ServerRequest::Probe { .. }),
         ServerRequest::Probe { silence_ms: 300 }.into(), "62 | ac 02";
+    Request::Server(ServerRequest::CatalogueCopy { .. }),
+        ServerRequest::CatalogueCopy { after: Some(300) }.into(), "63 | 01 ac 02";
     Request::Node(NodeRequest::Find(_)), NodeRequest::Find(place()).into(), "70 | 09 01 61";
     Request::Node(NodeRequest::Look { .. }), NodeRequest::Look { node: FILE }.into(), "71 | 09";
     Request::Node(NodeRequest::Make(_)), NodeRequest::Make(Box::new(new_node())).into(),
@@ -410,6 +412,9 @@ pinned!(reply: Reply {
     Reply::LostCopy, Reply::LostCopy, "1c";
     Reply::Select(_), Reply::Select(Box::new(SelectReply::Number(Reduced::Count(3)))),
         "1d | 02 00 03";
+    Reply::CatalogueCopy { .. },
+        Reply::CatalogueCopy { position: 300, records: vec![(9, vec![7, 8])], more: true },
+        "1e | ac 02 01 09 02 07 08 01";
 });
 
 pinned!(cooperation: Cooperation {

@@ -284,7 +284,9 @@ impl Servers {
                 .iter()
                 .all(|count| **count == serde_json::json!(0))
         };
-        code == Some(0) && !servers.is_empty() && servers.iter().all(is_whole)
+        let copies = servers.first().and_then(|first| first["catalogue_copies"].as_array());
+        let are_copied = copies.is_some_and(|copies| copies.len() + 1 == servers.len());
+        code == Some(0) && are_copied && servers.iter().all(is_whole)
     }
 
     /// A path in the directory.

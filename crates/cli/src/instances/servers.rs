@@ -212,6 +212,16 @@ fn start_here(instance: &Instance, arguments: &Start) -> Result<InstanceFile, Us
     if arguments.tcp.is_none() {
         note_unused_wire(arguments.wire);
     }
+    if let Some(rebuilt) = (arguments.refill)
+        .then(|| cluster::rebuild_lost_catalogue(instance, &data))
+        .transpose()?
+        .flatten()
+    {
+        present::note(&format!(
+            "unisono: the catalogue was lost, and made again of the copy at server {}",
+            rebuilt.server
+        ));
+    }
     cluster::start(instance, &Program::current()?, &data, &options)
 }
 

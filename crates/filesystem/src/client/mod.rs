@@ -20,7 +20,7 @@ mod line_cache;
 mod memory;
 mod state;
 
-pub use connections::ServerChange;
+pub use connections::{CopiedCatalogue, ServerChange};
 pub(crate) use connections::{Outcome, greet};
 pub(crate) use faults::unexpected;
 pub use files::NewFile;

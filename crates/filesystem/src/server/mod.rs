@@ -46,7 +46,9 @@ mod state;
 mod stop;
 pub(crate) mod transfers;
 
-pub use catalogue::{OtherServer, POSITION_KEY as COPY_POSITION_KEY, position_of as copy_position};
+pub use catalogue::{
+    COPIES_MAX, OtherServer, POSITION_KEY as COPY_POSITION_KEY, position_of as copy_position,
+};
 pub use config::ServerConfig;
 pub(crate) use groups::Roster;
 pub use service::{serve, serve_among_others};

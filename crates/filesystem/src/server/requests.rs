@@ -6,7 +6,7 @@ use crate::scale::{frequent_header, rare};
 use crate::server::answer::Answer;
 use crate::server::catalogue::Catalogue;
 use crate::server::state::Server;
-use crate::server::transfers::answer_pools::Source;
+use crate::server::transfers::answer_pools::{LARGE_ANSWER_BYTES, Source};
 use crate::server::transfers::write_budget::WritePermit;
 use futures_util::FutureExt;
 use std::convert::Infallible;
@@ -123,6 +123,10 @@ impl<W: World> Server<W> {
         call: (PeerId, RequestId),
         request: ServerRequest,
     ) -> Result<(), Infallible> {
+        if let ServerRequest::CatalogueCopy { .. } = request {
+            let large = Some((Source::Memory, LARGE_ANSWER_BYTES));
+            return self.answer(call, large, rare(self.serve_server(call.0, request))).await;
+        }
         let outcome = rare(self.serve_server(call.0, request)).await;
         let stops = request == ServerRequest::Stop && outcome.is_ok();
         self.send_reply(call, outcome).await;
@@ -195,6 +199,7 @@ impl<W: World> Server<W> {
             ServerRequest::Probe { silence_ms } => {
                 Ok(self.probe_clients(from, silence_ms).await.into())
             }
+            ServerRequest::CatalogueCopy { after } => self.read_catalogue_copy(after).await,
         }
     }
 

@@ -11,5 +11,6 @@ pub(super) mod servers;
 mod watch;
 
 pub(crate) use connection_table::greet;
+pub use requests::CopiedCatalogue;
 pub(crate) use requests::Outcome;
 pub use returns::ServerChange;

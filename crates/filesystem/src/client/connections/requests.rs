@@ -22,6 +22,14 @@ pub(crate) enum Outcome {
     NoRoom,
 }
 
+/// A copy of the catalogue.
+pub struct CopiedCatalogue {
+    /// Number of the last change that it has; 0 if it is not whole.
+    pub position: u64,
+    /// Its records and their keys.
+    pub records: Vec<(u64, Vec<u8>)>,
+}
+
 /// Result of a call: the reply, and its data.
 type Answered<W> = Result<(Reply, Option<<W as Payloads>::Payload>), Fault>;
 
@@ -249,6 +257,29 @@ impl<W: World> Client<W> {
             }));
         }
         statuses
+    }
+
+    /// Returns the copy of the catalogue at a server.
+    ///
+    /// # Errors
+    /// That of a server that keeps the catalogue, and of a copy that changes meanwhile.
+    pub async fn catalogue_copy(&self, server: ServerId) -> Result<CopiedCatalogue, Fault> {
+        let (mut all, mut first, mut after) = (Vec::new(), None, None);
+        loop {
+            let reply = self.call(server, ServerRequest::CatalogueCopy { after }).await?;
+            let Reply::CatalogueCopy { position, records, more } = reply else {
+                return Err(unexpected(&reply));
+            };
+            if *first.get_or_insert(position) != position {
+                let cause = "the copy of the catalogue is being changed".to_owned();
+                return Err(Fault::TransferFailed { cause });
+            }
+            after = records.last().map(|(key, _)| *key);
+            all.extend(records);
+            if !more || after.is_none() {
+                return Ok(CopiedCatalogue { position, records: all });
+            }
+        }
     }
 
     /// Asks every server to write everything back and to end.

@@ -31,16 +31,16 @@ pub fn position_of(records: &[(u64, Vec<u8>)]) -> u64 {
 }
 
 /// Maximum number of servers with a copy.
-pub(crate) const COPIES_MAX: usize = 7;
+pub const COPIES_MAX: usize = 7;
 
 /// Time limit of a copy to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_ms(2_000);
 
 /// Pause before another attempt to connect.
-const CONNECT_PAUSE: Duration = Duration::from_ms(1_000);
+const CONNECT_PAUSE: Duration = Duration::from_ms(200);
 
 /// Bytes of records after which a message takes no further one.
-const MESSAGE_BYTES: usize = 256 << 10;
+pub(super) const MESSAGE_BYTES: usize = 256 << 10;
 
 /// Bytes of changes that may wait for a copy that is not awaited. With more it begins anew.
 const WAITING_BYTES_MAX: usize = 64 << 20;

@@ -13,6 +13,6 @@ mod store;
 mod tree;
 
 pub(crate) use checks::check_record;
-pub use copies::{OtherServer, POSITION_KEY, position_of};
+pub use copies::{COPIES_MAX, OtherServer, POSITION_KEY, position_of};
 pub(crate) use copy::CatalogueCopy;
 pub(crate) use store::Catalogue;

@@ -1,5 +1,6 @@
 //! Requests for the catalogue, as server 0 receives them.
 
+use super::copy::CatalogueCopy;
 use super::store::Catalogue;
 use crate::scale::rare;
 use crate::server::answer::Answer;
@@ -54,9 +55,21 @@ impl<W: World> Server<W> {
     /// Changes the copy of the catalogue here.
     async fn change_copy(&self, change: CatalogueChange) -> Result<Answer<W::Payload>, Fault> {
         self.check_not_read_only()?;
-        let none = || Fault::BadRequest { cause: "this server keeps the catalogue".to_owned() };
-        let copy = self.catalogue_copy().ok_or_else(none)?;
+        let copy = self.own_catalogue_copy()?;
         copy.change(change).await.map(|position| Reply::Copied { position }.into())
+    }
+
+    /// Reads some records of the copy of the catalogue here.
+    pub(crate) async fn read_catalogue_copy(
+        &self,
+        after: Option<u64>,
+    ) -> Result<Answer<W::Payload>, Fault> {
+        self.own_catalogue_copy()?.read(after).await.map(Answer::from)
+    }
+
+    fn own_catalogue_copy(&self) -> Result<&CatalogueCopy<W>, Fault> {
+        let none = || Fault::BadRequest { cause: "this server keeps the catalogue".to_owned() };
+        self.catalogue_copy().ok_or_else(none)
     }
 
     async fn serve_catalogue(
