@@ -1,8 +1,9 @@
 //! Proves: while servers are killed and their data directories removed, one after the other, and
 //! empty ones are filled in their places, programs that wait for lost servers go on over the same
 //! connections: one that writes and reads by itself, and several that make collective calls.
-//! Mirrored files, and files with parity, lose nothing that a sync has acknowledged. The only error that a program meets is
-//! that writes are lost which no sync had acknowledged; it never reads others' values.
+//! Mirrored files, and files with parity, lose nothing that a sync has acknowledged, and server 0
+//! has its names again. The only error that a program meets is that writes are lost which no sync
+//! had acknowledged; it never reads others' values.
 //!
 //! `UNISONO_ROUNDS` sets the number of servers that are lost.
 

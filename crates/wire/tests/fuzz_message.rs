@@ -19,8 +19,8 @@ use wire::{
     Entry, EntryKind, Fault, FileRecord, FileRequest, FileSize, GroupMessage, GroupRequest,
     JoinRequest, LeaveRequest, LineName, LineReader, LockRequest, Made, MemberRun, Message,
     NewKind, NewNode, NodeEntry, NodeRequest, PROTOCOL_VERSION, PartRequest, Place, ReadRequest,
-    RegisterRequest, RenameManner, Reply, Request, RequestId, SelectRequest, Special,
-    UnlockRequest, decode, encode,
+    RegisterRequest, RenameManner, Reply, Request, RequestId, SelectRequest, ServerRequest,
+    Special, UnlockRequest, decode, encode,
 };
 
 /// A file that accesses are checked against.
