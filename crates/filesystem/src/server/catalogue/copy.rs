@@ -14,13 +14,16 @@ use units::ServerId;
 use wire::{CatalogueChange, Fault, Reply};
 use world::{RecordChange, RecordTable, World};
 
+/// Records and their keys.
+type Keyed = Vec<(u64, Vec<u8>)>;
+
 /// Copy of the records of the catalogue.
 pub(crate) struct CatalogueCopy<W> {
     world: W,
     server: ServerId,
     position: Cell<u64>,
     /// Records that somebody reads part by part, until the last part or the next change.
-    read: RefCell<Option<Rc<Vec<(u64, Vec<u8>)>>>>,
+    read: RefCell<Option<Rc<Keyed>>>,
     /// Held while the copy changes.
     change: TaskLock,
 }
