@@ -11,10 +11,11 @@ use crate::support;
 
 use filesystem::{BufferPool, Fault};
 use policy::{Direction, Protection, copy_object};
+use std::cell::Cell;
 use std::rc::Rc;
 use support::{
     Numbers, Shape, Start, cluster_with_faults, create_alone, expect_copies_equal, for_each_seed,
-    image, replace_server,
+    image, replace_server, start_server,
 };
 use units::{Duration, ServerId};
 use wire::{FileRecord, Scrubbed};
@@ -243,4 +244,72 @@ fn a_second_loss_is_an_error_and_no_other_bytes() {
         };
         cluster.engine.run(check).unwrap();
     });
+}
+
+/// A mark names the blocks that are being written, and some more.
+#[test]
+fn rows_that_nobody_writes_survive_a_crash_beside_a_loss() {
+    let counts = Cell::new((0, 0));
+    for_each_seed("parity", "rows_that_nobody_writes_survive", 60, |seed| {
+        let shape =
+            Shape { servers: 4, protection: Protection::Parity { blocks: 0 }, ..shape(seed) };
+        let cluster = cluster_with_faults(shape, RECORD_CHANGE);
+        let own = Rc::clone(&cluster);
+        let (kept, refused) = cluster
+            .engine
+            .run(async move {
+                let start = own.start(0);
+                let bytes = 4_000 + seed * 97 % 3_000;
+                let (client, file, mut content) = stored_file_of(&start, seed, bytes).await;
+                let mut numbers = Numbers::new(seed);
+                let (writer, lost) = (ServerId(0), ServerId(1 + numbers.below(3) as u32));
+                let file = client.open(&file.name).await.unwrap();
+                // With the disks, and not stored.
+                write(&client, &file, 0, &[7]).await;
+                client.flush(&file, false).await.unwrap();
+                drop(client);
+                let mut servers = Vec::new();
+                let [writing, losing] = [writer, lost].map(|place| file.pool.server(place).0);
+                own.machine.kill(writing);
+                own.machine.kill(losing);
+                own.engine.sleep(Duration::from_ms(1)).await;
+                own.machine.restart(writing);
+                servers.push(start_server(&own.machine, &own.shape, writing));
+                servers.push(replace_server(&own.machine, &own.shape, losing, 1));
+                let client = start.connect().await.unwrap();
+                let file = client.open(&file.name).await.unwrap();
+                let rows = file.protection.rows(&file.stripe).unwrap();
+                let block_bytes = file.stripe.block_bytes;
+                let pool = BufferPool::new(&client, block_bytes).await.unwrap();
+                let (mut kept, mut refused) = (0, 0);
+                for block in 0..file.bytes.div_ceil(block_bytes) {
+                    let offset = block * block_bytes;
+                    let length = block_bytes.min(file.bytes - offset);
+                    let buffer = pool.take(length).unwrap();
+                    let row = block / (rows.blocks(0).end - rows.blocks(0).start);
+                    let mut pieces = rows.data(row).into_iter();
+                    let is_written = pieces.any(|at| at.server == writer && at.slot <= 4);
+                    match buffer.transfer(Direction::Read, &file, offset).await {
+                        Ok(_) => {
+                            let bytes = buffer.payload().to_vec();
+                            // A crash may take what no sync has stored.
+                            content[0] = if block == 0 { bytes[0] } else { content[0] };
+                            let range = offset as usize..(offset + length) as usize;
+                            assert!(bytes == content[range], "block {block}");
+                            kept += u32::from(!is_written);
+                        }
+                        Err(fault) => {
+                            assert!(matches!(fault, Fault::Corrupt { .. }), "{fault}");
+                            assert!(is_written, "nobody writes block {block} of row {row}");
+                            refused += 1;
+                        }
+                    }
+                }
+                (kept, refused)
+            })
+            .unwrap();
+        counts.update(|(all_kept, all_refused)| (all_kept + kept, all_refused + refused));
+    });
+    let (kept, refused) = counts.get();
+    assert!(support::only_seed().is_some() || kept > 500 && refused > 20, "{kept}, {refused}");
 }

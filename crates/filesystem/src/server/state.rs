@@ -16,7 +16,7 @@ use crate::server::files::open_files::OpenFiles;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::groups::Groups;
 use crate::server::leases::{Leases, Readers};
-use crate::server::mirrors::{Marks, Mirrors};
+use crate::server::mirrors::{Marked, Marks, Mirrors};
 use crate::server::other_servers::OtherServers;
 use crate::server::refill::Lacking;
 use crate::server::stop::Stop;
@@ -26,7 +26,7 @@ use policy::Protection;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, ServerId};
-use wire::{Fault, FileRecord};
+use wire::Fault;
 use world::{Scope, World};
 
 /// A server: its parts, each with state of its own.
@@ -67,7 +67,7 @@ impl<W: World> Server<W> {
         kept_sizes: KeptSizes<W>,
         catalogue: Option<Catalogue<W>>,
         catalogue_copy: Option<CatalogueCopy<W>>,
-        marks: (Marks<W>, Vec<FileRecord>),
+        marks: (Marks<W>, Vec<Marked>),
         lacking: Lacking<W>,
     ) -> Rc<Self> {
         let memory = TransferMemory::new(&config, world.disks().len());

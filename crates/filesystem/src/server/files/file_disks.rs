@@ -218,7 +218,7 @@ impl<W: World> FileDisks<W> {
             {
                 return Ok(());
             }
-            self.mirrors.note_difference(&mirrored, number);
+            self.mirrors.note_difference(&mirrored, number, range);
             return Err(self.fault(file, number, &error));
         }
         copied
@@ -290,7 +290,7 @@ impl<W: World> FileDisks<W> {
         }
         let is_lost = self.disk(number).ok()?.read(file.file, 0, 1).await.is_err();
         let mirrored = self.mirrored(file).filter(|_| is_lost)?;
-        self.mirrors.check_current(&mirrored).await.ok()?;
+        self.mirrors.check_current(&mirrored, ByteRange::new(0, u64::MAX)).await.ok()?;
         self.mirrors.length(&mirrored, number).await.ok()?
     }
 
@@ -327,7 +327,8 @@ impl<W: World> FileDisks<W> {
                 here = cut().await;
             }
             here.map_err(|error| {
-                self.mirrors.note_difference(&mirrored, number);
+                let beyond = ByteRange::new(kept, u64::MAX);
+                self.mirrors.note_difference(&mirrored, number, beyond);
                 self.fault(file, number, &error)
             })?;
             copied?;

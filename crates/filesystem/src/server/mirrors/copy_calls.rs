@@ -34,12 +34,13 @@ impl<W: World> Mirrors<W> {
         offset: u64,
         payload: W::Payload,
     ) -> Result<(), Fault> {
+        let range = ByteRange::new(offset, offset + payload.length());
         let is_needed = file.is_filling(disk);
         if !is_needed && file.is_behind() && !self.others.is_connected(file.copy_at()) {
-            self.note_difference(file, disk);
+            self.note_difference(file, disk, range);
             return Ok(());
         }
-        let pieces = pieces_of(ByteRange::new(offset, offset + payload.length()));
+        let pieces = pieces_of(range);
         let writes = pieces.map(async |piece| {
             let bytes = piece.length();
             let _in_flight = self.take_in_flight(bytes).await;
@@ -48,7 +49,7 @@ impl<W: World> Mirrors<W> {
             self.call(file, file.copy_at(), write, Some(body)).await
         });
         let written = try_join_all(writes).await.map(|_| ());
-        self.unless_behind((file, disk, &file.partners[0]), written)
+        self.unless_behind((file, disk, range), &file.partners[0], written)
     }
 
     /// Frees, of the copy, what is beyond the first `length` bytes of an object, which is being cut
@@ -61,7 +62,8 @@ impl<W: World> Mirrors<W> {
     ) -> Result<(), Fault> {
         let cut = ObjectRequest::Truncate { file: file.file, disk, length };
         let cut = self.call(file, file.copy_at(), cut, None).await.map(|_| ());
-        self.unless_behind((file, disk, &file.partners[0]), cut)
+        let beyond = ByteRange::new(length, u64::MAX);
+        self.unless_behind((file, disk, beyond), &file.partners[0], cut)
     }
 
     /// Reads a range of an object from the copy of a file, for this server, which lacks it.
@@ -80,7 +82,7 @@ impl<W: World> Mirrors<W> {
         let is_current = async || match file.is_filling(disk) {
             // For such a disk the copy is the file.
             true => Ok(()),
-            false => self.check_current(file).await,
+            false => self.check_current(file, range).await,
         };
         is_current().await?;
         let pieces = pieces_of(range).map(async |piece| {

@@ -1,18 +1,23 @@
-//! Marks of files that may differ from their copies, on stable storage.
+//! Marks of files that may differ from their copies, on stable storage: each names the range of
+//! this server's objects outside of which they do not.
 //!
-//! Invariant: a file without a mark equals its copy, once the writes that have ended are stored.
-//! (Elsewhere such a mark is called a write-intent record.)
+//! Invariant: outside its mark, or without one, a file equals its copy, once the writes that have
+//! ended are stored. (Elsewhere such a mark is called a write-intent record.)
 
+use super::spans::WHOLE;
 use crate::server::faults::records_fault;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use units::{FileId, ServerId};
+use units::{ByteRange, FileId, ServerId};
 use wire::{Fault, FileRecord};
 use world::{RecordChange, RecordTable, World};
 
 /// In place of a file: the catalogue may have recorded that copies are behind. No file has this
 /// number.
 const BEHIND: FileId = FileId(0);
+
+/// Record of a file, and range of its objects that is marked.
+pub(crate) type Marked = (FileRecord, ByteRange);
 
 /// Marks of one server.
 pub(crate) struct Marks<W> {
@@ -25,20 +30,20 @@ pub(crate) struct Marks<W> {
 }
 
 impl<W: World> Marks<W> {
-    /// Loads the marks of this node. Returns the records of the files, too.
-    pub(crate) async fn load(world: W, server: ServerId) -> Result<(Self, Vec<FileRecord>), Fault> {
+    /// Loads the marks of this node. Returns the records of the files and the ranges, too.
+    pub(crate) async fn load(world: W, server: ServerId) -> Result<(Self, Vec<Marked>), Fault> {
         let records = world.records(RecordTable::Mirrors).await;
         let records = records.map_err(|error| records_fault(server, &error))?;
         let (behind, records): (Vec<_>, Vec<_>) =
             records.into_iter().partition(|(key, _)| *key == BEHIND.0);
-        let record = |(key, value): (u64, Vec<u8>)| {
-            wire::decode_record::<FileRecord>(&value).map_err(|error| {
+        let mark = |(key, value): (u64, Vec<u8>)| {
+            decode(&value).map_err(|error| {
                 let cause = format!("the mark of file {key} is damaged: {error}");
                 Fault::DiskFailed { server, cause }
             })
         };
-        let records: Vec<FileRecord> = records.into_iter().map(record).collect::<Result<_, _>>()?;
-        let marked = records.iter().map(|record| record.file);
+        let records: Vec<Marked> = records.into_iter().map(mark).collect::<Result<_, _>>()?;
+        let marked = records.iter().map(|(record, _)| record.file);
         let marked = marked.chain(behind.first().map(|_| BEHIND)).collect();
         let marks =
             Self { world, server, marked: RefCell::new(marked), obsolete: RefCell::default() };
@@ -66,9 +71,10 @@ impl<W: World> Marks<W> {
         self.unmark(BEHIND);
     }
 
-    /// Marks a file. The mark is on stable storage when this returns.
-    pub(super) async fn mark(&self, record: &FileRecord) -> Result<(), Fault> {
-        self.put(record.file, wire::encode_record(record)).await
+    /// Marks a range of a file, in place of the one before. The mark is on stable storage when this
+    /// returns.
+    pub(super) async fn mark(&self, record: &FileRecord, range: ByteRange) -> Result<(), Fault> {
+        self.put(record.file, wire::encode_record(&(record, range.start, range.end))).await
     }
 
     async fn put(&self, file: FileId, value: Vec<u8>) -> Result<(), Fault> {
@@ -108,5 +114,13 @@ impl<W: World> Marks<W> {
             self.obsolete.borrow_mut().extend(still);
             records_fault(self.server, &error)
         })
+    }
+}
+
+fn decode(value: &[u8]) -> Result<Marked, wire::DecodeError> {
+    match wire::decode_record::<(FileRecord, u64, u64)>(value) {
+        Ok((record, start, end)) if start <= end => Ok((record, ByteRange::new(start, end))),
+        // A mark of older servers has no range.
+        _ => wire::decode_record(value).map(|record| (record, WHOLE)),
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Invariants:
 //! - A range is not compared, repaired or combined with others while it changes, and the reverse.
-//! - A file is marked on stable storage before any byte of it changes.
+//! - A range of a file is marked on stable storage before any byte of it changes.
 
+use super::marks::Marked;
 use super::partner::Partner;
+use super::spans::{WHOLE, overlap, widened};
 use crate::signal::Signal;
 use policy::Rows;
 use std::cell::{Cell, RefCell};
@@ -12,6 +14,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use units::{ByteRange, DiskId, FileId, ServerId};
 use wire::{FileRecord, FileSize};
+
+/// Number of blocks by which the range of a mark grows at least.
+const MARKED_BLOCKS: u64 = 4;
 
 /// Protected file with a part at this server.
 pub(crate) struct MirroredFile {
@@ -26,7 +31,10 @@ pub(crate) struct MirroredFile {
     pub(super) rows: Option<Rows>,
     /// Record with which it is marked.
     pub(super) record: FileRecord,
-    mark: Cell<Mark>,
+    /// Range of its objects that is marked on stable storage.
+    mark: Cell<Option<ByteRange>>,
+    /// True while a mark is being made, or made longer.
+    is_marking: Cell<bool>,
     /// Number of changes that have begun.
     changes: Cell<u64>,
     /// Ranges of objects that change.
@@ -79,19 +87,11 @@ impl Progress {
     }
 }
 
-/// State of the mark of a file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Absent,
-    Coming,
-    There,
-}
-
 /// Change of a range. If it is dropped before its [end](Changing::end), the copy may differ.
 pub(crate) struct Changing<'a> {
     file: &'a MirroredFile,
     number: u64,
-    disk: DiskId,
+    place: (DiskId, ByteRange),
     is_ended: bool,
 }
 
@@ -101,8 +101,12 @@ pub(crate) struct Locked<'a>(&'a MirroredFile);
 /// Range that does not change while other servers combine theirs. Released when dropped.
 pub(super) struct Held<'a>(&'a MirroredFile, u64);
 
-/// Right to mark a file. If it is dropped without a mark, the file is not marked.
-pub(super) struct Marking<'a>(&'a MirroredFile);
+/// Right to mark a range of a file. If it is dropped before the mark is stored, nothing is marked.
+pub(super) struct Marking<'a> {
+    file: &'a MirroredFile,
+    /// Range that is to be marked, with what is marked already.
+    pub(super) range: ByteRange,
+}
 
 impl Changing<'_> {
     /// Ends the change, of which the outcome is known here and at the copy.
@@ -114,7 +118,7 @@ impl Changing<'_> {
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
         if !self.is_ended {
-            self.file.differ(self.disk);
+            self.file.differ(self.place.0, self.place.1);
         }
         self.file.changing.borrow_mut().retain(|(number, ..)| *number != self.number);
         self.file.changed.notify();
@@ -137,10 +141,8 @@ impl Drop for Held<'_> {
 
 impl Drop for Marking<'_> {
     fn drop(&mut self) {
-        if self.0.mark.get() == Mark::Coming {
-            self.0.mark.set(Mark::Absent);
-        }
-        self.0.changed.notify();
+        self.file.is_marking.set(false);
+        self.file.changed.notify();
     }
 }
 
@@ -148,13 +150,16 @@ impl Marking<'_> {
     /// Notes that the mark is on stable storage, after `ended` connections to each server with a
     /// copy had ended.
     pub(super) fn stored(self, ended: &[u64]) {
-        self.0.mark.set(Mark::There);
-        self.0.partners.iter().zip(ended).for_each(|(partner, ended)| partner.stored(*ended));
+        // Until it was marked, it was equal.
+        if self.file.mark.replace(Some(self.range)).is_none() {
+            let partners = self.file.partners.iter().zip(ended);
+            partners.for_each(|(partner, ended)| partner.stored(*ended));
+        }
     }
 }
 
 fn overlaps((disk, range): (DiskId, ByteRange), (other, others): (DiskId, ByteRange)) -> bool {
-    disk == other && range.start < others.end && others.start < range.end
+    disk == other && overlap(range, others)
 }
 
 impl MirroredFile {
@@ -178,7 +183,8 @@ impl MirroredFile {
             partners: partners.collect(),
             rows,
             record: record.clone(),
-            mark: Cell::new(Mark::Absent),
+            mark: Cell::new(None),
+            is_marking: Cell::new(false),
             changes: Cell::new(0),
             changing: RefCell::default(),
             locked: Cell::new(None),
@@ -195,15 +201,15 @@ impl MirroredFile {
         })
     }
 
-    /// State of a file that was marked when the server began: its copy may be behind.
+    /// State of a file of which a range was marked when the server began: its copy may be behind.
     pub(super) fn marked(
-        record: &FileRecord,
+        (record, range): &Marked,
         own: ServerId,
         fell_behind: &Rc<Signal>,
     ) -> Option<Self> {
         let file = Self::of(record, own, fell_behind)?;
-        file.mark.set(Mark::There);
-        file.partners.iter().for_each(|partner| partner.may_be_behind());
+        file.mark.set(Some(*range));
+        file.partners.iter().for_each(|partner| partner.may_be_behind(*range));
         Some(file)
     }
 
@@ -225,18 +231,26 @@ impl MirroredFile {
 
     /// True while a mark is on stable storage.
     pub(super) fn is_marked(&self) -> bool {
-        self.mark.get() == Mark::There
+        self.mark.get().is_some()
     }
 
-    /// Returns the right to mark the file, or `None` once it is marked.
-    pub(super) async fn begin_mark(&self) -> Option<Marking<'_>> {
-        let next = || match self.mark.get() {
-            Mark::There => Some(None),
-            Mark::Coming => None,
-            Mark::Absent => {
-                self.mark.set(Mark::Coming);
-                Some(Some(Marking(self)))
+    /// Range outside of which nothing has changed since the last mark was taken away.
+    pub(super) fn marked_range(&self) -> ByteRange {
+        self.mark.get().unwrap_or(ByteRange::new(0, 0))
+    }
+
+    /// Returns the right to mark a range of the file, or `None` once it is marked.
+    pub(super) async fn begin_mark(&self, range: ByteRange) -> Option<Marking<'_>> {
+        let next = || {
+            let known = self.mark.get();
+            if known.is_some_and(|known| range.is_empty() || known.contains(range)) {
+                return Some(None);
             }
+            if self.is_marking.replace(true) {
+                return None;
+            }
+            let least = MARKED_BLOCKS.saturating_mul(self.record.stripe.block_bytes);
+            Some(Some(Marking { file: self, range: widened(known, range, least) }))
         };
         self.changed.until(next).await
     }
@@ -247,9 +261,10 @@ impl MirroredFile {
         let is_equal = !self.is_behind()
             && self.changes.get() == changes
             && self.changing.borrow().is_empty()
+            && !self.is_marking.get()
             && self.is_marked();
         if is_equal {
-            self.mark.set(Mark::Absent);
+            self.mark.set(None);
         }
         is_equal
     }
@@ -276,7 +291,7 @@ impl MirroredFile {
         let number = self.next.replace(self.next.get() + 1);
         self.changes.update(|changes| changes + 1);
         self.changing.borrow_mut().push((number, disk, range));
-        Changing { file: self, number, disk, is_ended: false }
+        Changing { file: self, number, place: (disk, range), is_ended: false }
     }
 
     /// Waits until a range of an object does not change, and keeps it so.
@@ -310,20 +325,21 @@ impl MirroredFile {
         self.changed.until(is_free).await
     }
 
-    /// Notes that what a disk has may differ from all copies, or parity. They lack a change then,
-    /// or have one that failed here; where the disk is being filled, it is filled anew.
-    pub(super) fn differ(&self, disk: DiskId) {
+    /// Notes that what a disk has of a range may differ from all copies, or parity. They lack a
+    /// change then, or have one that failed here; where the disk is being filled, it is filled
+    /// anew.
+    pub(super) fn differ(&self, disk: DiskId, range: ByteRange) {
         match self.filling.borrow_mut().get_mut(&disk) {
             Some(progress) => progress.begin_anew(),
-            None => self.partners.iter().for_each(|partner| self.miss(partner)),
+            None => self.partners.iter().for_each(|partner| self.miss(partner, range)),
         }
     }
 
     /// As [`differ`](Self::differ), for what one server has.
-    pub(super) fn differ_from(&self, disk: DiskId, partner: &Partner) {
+    pub(super) fn differ_from(&self, (disk, range): (DiskId, ByteRange), partner: &Partner) {
         match self.filling.borrow_mut().get_mut(&disk) {
             Some(progress) => progress.begin_anew(),
-            None => self.miss(partner),
+            None => self.miss(partner, range),
         }
     }
 
@@ -426,25 +442,25 @@ impl MirroredFile {
         for partner in &self.partners {
             partner.end_filling();
             if !is_filled {
-                self.miss(partner);
+                self.miss(partner, WHOLE);
             }
         }
     }
 
-    /// Notes that a server lacks a change, or has one that failed here.
-    pub(super) fn miss(&self, partner: &Partner) {
-        partner.miss();
+    /// Notes that a server lacks a change of a range, or has one that failed here.
+    pub(super) fn miss(&self, partner: &Partner, range: ByteRange) {
+        partner.miss(range);
         self.fell_behind.notify();
     }
 
-    /// Notes that all servers lack a change.
+    /// Notes that all servers may lack anything.
     pub(super) fn miss_all(&self) {
-        self.partners.iter().for_each(|partner| self.miss(partner));
+        self.partners.iter().for_each(|partner| self.miss(partner, WHOLE));
     }
 
     /// True if all copies are behind, and are compared as ones that lack anything.
     pub(super) fn is_renewed_whole(&self) -> bool {
-        self.partners.iter().all(|partner| partner.is_behind() && partner.missed() > 0)
+        self.partners.iter().all(Partner::has_missed_all)
     }
 
     /// True if a copy has missed a change.
@@ -568,11 +584,19 @@ mod tests {
     #[test]
     fn a_mark_goes_only_when_nothing_has_changed_since() {
         let file = mirrored();
-        let marking = file.begin_mark().now_or_never().flatten().expect("it is not marked");
-        assert!(file.begin_mark().now_or_never().is_none(), "it is being marked");
+        let mark = |start, end| file.begin_mark(ByteRange::new(start, end)).now_or_never();
+        let marking = mark(0, 1).flatten().expect("it is not marked");
+        assert!(mark(0, 1).is_none(), "it is being marked");
         drop(marking);
-        file.begin_mark().now_or_never().flatten().expect("the mark failed").stored(&[0]);
-        assert!(file.begin_mark().now_or_never().is_some_and(|marking| marking.is_none()));
+        mark(0, 1).flatten().expect("the mark failed").stored(&[0]);
+        assert!(mark(0, 1).is_some_and(|marking| marking.is_none()));
+        assert!(mark(3, 30).is_some_and(|marking| marking.is_none()), "it has some more");
+        let longer = mark(300, 301).flatten().expect("that is not marked");
+        assert!(mark(0, 9).is_some_and(|marking| marking.is_none()), "that is");
+        assert!(!file.take_mark(0), "it is being marked");
+        longer.stored(&[7]);
+        assert!(file.marked_range().contains(ByteRange::new(0, 301)));
+        assert!(file.partners[0].is_connected_since(0), "it was equal before the first mark");
         let begin = || file.begin_change(DiskId(0), ByteRange::new(0, 1)).now_or_never().unwrap();
         let change = begin();
         assert_eq!(file.ended_changes(), None);

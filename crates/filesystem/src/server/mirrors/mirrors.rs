@@ -7,10 +7,11 @@
 //!   server has is lost.
 //! - Bytes on the way to copies are bounded.
 
-use super::marks::Marks;
+use super::marks::{Marked, Marks};
 use super::mirrored_file::{Changing, MirroredFile};
 use super::parity_state::ParityObjects;
 use super::partner::Partner;
+use super::spans::WHOLE;
 use crate::server::catalogue::Catalogue;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::write_failures::WriteFailures;
@@ -37,6 +38,9 @@ pub(crate) const PIECE_BYTES: u64 = 64 * KIB;
 
 /// Disk whose directory has the records of the server, too.
 pub(crate) const FIRST: DiskId = DiskId(0);
+
+/// Range of a change of what has no bytes in an object.
+const NONE: ByteRange = ByteRange { start: 0, end: 0 };
 
 /// Server that keeps the catalogue.
 pub(crate) const CATALOGUE: ServerId = ServerId(0);
@@ -83,14 +87,14 @@ impl<W: World> Mirrors<W> {
         own: ServerId,
         others: Rc<OtherServers<W>>,
         catalogue: Option<Rc<Catalogue<W>>>,
-        (marks, marked): (Marks<W>, Vec<FileRecord>),
+        (marks, marked): (Marks<W>, Vec<Marked>),
         (lacking, failures): (Rc<Lacking<W>>, Rc<WriteFailures>),
         kept_sizes: Rc<KeptSizes<W>>,
     ) -> Self {
         let fell_behind = Rc::new(Signal::default());
         let must_clear = Cell::new(!marked.is_empty() || marks.may_be_behind());
         let marked =
-            marked.iter().filter_map(|record| MirroredFile::marked(record, own, &fell_behind));
+            marked.iter().filter_map(|marked| MirroredFile::marked(marked, own, &fell_behind));
         let marked = marked.inspect(|file| {
             file.lose_parity(lacking.parity_to_make(file.file));
             match lacking.to_fill(file.file) {
@@ -294,7 +298,7 @@ impl<W: World> Mirrors<W> {
         .await
     }
 
-    /// Begins to change a range of an object of a file, which is marked then.
+    /// Begins to change a range of an object of a file. It is marked then.
     async fn begin_change<'a>(
         &self,
         file: &'a MirroredFile,
@@ -302,7 +306,7 @@ impl<W: World> Mirrors<W> {
         range: ByteRange,
     ) -> Result<Changing<'a>, Fault> {
         let changing = file.begin_change(disk, range).await;
-        if let Err(fault) = self.mark(file).await {
+        if let Err(fault) = self.mark(file, range).await {
             // Nothing has changed.
             changing.end();
             return Err(fault);
@@ -310,12 +314,12 @@ impl<W: World> Mirrors<W> {
         Ok(changing)
     }
 
-    /// Marks a file, if it is not marked.
-    async fn mark(&self, file: &MirroredFile) -> Result<(), Fault> {
-        if let Some(marking) = file.begin_mark().await {
+    /// Marks a range of a file, if it is not marked.
+    async fn mark(&self, file: &MirroredFile, range: ByteRange) -> Result<(), Fault> {
+        if let Some(marking) = file.begin_mark(range).await {
             let ended = file.partners.iter().map(|partner| self.others.ended(partner.server));
             let ended: Vec<u64> = ended.collect();
-            self.marks.mark(&file.record).await?;
+            self.marks.mark(&file.record, marking.range).await?;
             marking.stored(&ended);
         }
         Ok(())
@@ -324,7 +328,7 @@ impl<W: World> Mirrors<W> {
     /// Records that the copy of a file was lost, or may differ: it is compared, and written anew
     /// where it does.
     pub(crate) async fn lose_copy(&self, file: &MirroredFile) -> Result<(), Fault> {
-        self.mark(file).await?;
+        self.mark(file, WHOLE).await?;
         file.miss_all();
         Ok(())
     }
@@ -364,7 +368,7 @@ impl<W: World> Mirrors<W> {
             let synced = current.map(async |partner| {
                 let sync = ObjectRequest::Sync { file: file.file, disks: file.disks };
                 let synced = self.call(file, partner.server, sync, None).await.map(|_| ());
-                self.unless_behind((file, FIRST, partner), synced)
+                self.unless_behind((file, FIRST, file.marked_range()), partner, synced)
             });
             try_join_all(synced).await?;
             // Those that were renewed meanwhile are to be stored, and of those that could not be,
@@ -381,10 +385,10 @@ impl<W: World> Mirrors<W> {
 
     /// Keeps, with the copy of a file, a size that no data shows and that is kept here.
     pub(crate) async fn keep_size(&self, file: &MirroredFile, size: FileSize) -> Result<(), Fault> {
-        self.mark(file).await?;
+        self.mark(file, NONE).await?;
         let kept = file.partners.iter().map(async |partner| {
             let kept = self.keep_size_of_copy(file, partner, size).await;
-            self.unless_behind((file, FIRST, partner), kept)
+            self.unless_behind((file, FIRST, NONE), partner, kept)
         });
         try_join_all(kept).await.map(|_| ())
     }
@@ -413,11 +417,12 @@ impl<W: World> Mirrors<W> {
         self.others.ended(partner.server)
     }
 
-    /// Handles the outcome of a change of the copy. A server without room fails the change. Another
+    /// Handles the outcome of a change of a range of the copy. A server without room fails the change. Another
     /// one that did not make it leaves the copy behind.
     pub(super) fn unless_behind(
         &self,
-        (file, disk, partner): (&MirroredFile, DiskId, &Partner),
+        (file, disk, range): (&MirroredFile, DiskId, ByteRange),
+        partner: &Partner,
         outcome: Result<(), Fault>,
     ) -> Result<(), Fault> {
         match outcome {
@@ -425,12 +430,12 @@ impl<W: World> Mirrors<W> {
             // The file is being removed.
             Err(Fault::NoSuchFile { .. }) => Ok(()),
             Err(fault @ (Fault::NoSpace { .. } | Fault::ReadOnly)) => {
-                file.differ_from(disk, partner);
+                file.differ_from((disk, range), partner);
                 Err(fault)
             }
             Err(fault) if file.is_filling(disk) => {
                 self.notice_ended_connections();
-                file.differ_from(disk, partner);
+                file.differ_from((disk, range), partner);
                 Err(fault)
             }
             Err(fault) => {
@@ -439,7 +444,7 @@ impl<W: World> Mirrors<W> {
                     let (server, name) = (partner.server.0, file.record.name.as_str());
                     warn!(server, file = name, %fault, "the protection of a file is behind");
                 }
-                file.differ_from(disk, partner);
+                file.differ_from((disk, range), partner);
                 Ok(())
             }
         }
@@ -475,9 +480,10 @@ impl<W: World> Mirrors<W> {
     fn notice_ended(&self, file: &MirroredFile, partner: &Partner) -> Option<Fault> {
         let ended = self.others.ended(partner.server);
         let is_connected = partner.is_connected_since(ended);
-        let may_lack = file.is_marked() && !partner.is_behind() && !is_connected;
+        let changed = file.marked_range();
+        let may_lack = file.is_marked() && !partner.may_lack_all_of(changed) && !is_connected;
         if may_lack && !file.is_all_filling() {
-            file.miss(partner);
+            file.miss(partner, changed);
         }
         if !file.notice_ended_source(partner, ended) {
             return None;
@@ -489,10 +495,10 @@ impl<W: World> Mirrors<W> {
         Some(fault)
     }
 
-    /// Notes that the copy of what a disk has of a file lacks a change, or has one that failed
-    /// here.
-    pub(crate) fn note_difference(&self, file: &MirroredFile, disk: DiskId) {
-        file.differ(disk);
+    /// Notes that the copy of a range that a disk has of a file lacks a change, or has one that
+    /// failed here.
+    pub(crate) fn note_difference(&self, file: &MirroredFile, disk: DiskId, range: ByteRange) {
+        file.differ(disk, range);
     }
 
     /// Does work to its end, also when whoever waits for it is given up.

@@ -44,9 +44,10 @@ mod recording;
 mod renewal;
 mod repair;
 mod rows;
+mod spans;
 
 pub(crate) use copy_calls::unexpected;
-pub(crate) use marks::Marks;
+pub(crate) use marks::{Marked, Marks};
 pub(crate) use mirrored_file::MirroredFile;
 pub(crate) use mirrors::{CATALOGUE, FIRST, Mirrors, PIECE_BYTES};
 pub(crate) use parity_changes::cut_to_fit as pieces_of_row;

@@ -53,10 +53,11 @@ impl<W: World> Mirrors<W> {
         let changed = row_pieces(rows, file, disk, range).map(async |piece| {
             let at = rows.parity(piece.row);
             let Some(partner) = file.partner_at(at.server) else { return Ok(()) };
+            let changing = ByteRange::at(piece.offset, piece.within.length());
             let is_needed = file.is_filling(disk);
             let is_away = partner.is_behind() && !self.others.is_connected(partner.server);
             let Some(difference) = difference.as_ref().filter(|_| is_needed || !is_away) else {
-                file.differ_from(disk, partner);
+                file.differ_from((disk, changing), partner);
                 return Ok(());
             };
             let bytes = piece.within.length();
@@ -66,7 +67,7 @@ impl<W: World> Mirrors<W> {
             let combine = ObjectRequest::Combine { file: file.file, disk: at.disk, offset, size };
             let combined = self.call(file, partner.server, combine, Some(body)).await;
             let combined = combined.map(|_| ());
-            self.unless_behind((file, disk, partner), combined)
+            self.unless_behind((file, disk, changing), partner, combined)
         });
         try_join_all(changed).await.map(|_| ())
     }
@@ -86,13 +87,14 @@ impl<W: World> Mirrors<W> {
         if !frees_some && !file.is_cut_news(size) {
             return Ok(());
         }
+        let freed = ByteRange::new(length, u64::MAX);
         let cut = file.partners.iter().map(async |partner| {
             let beyond = self.cut_parity_at(file, partner, size).await;
             if frees_some && matches!(beyond, Ok(1..)) {
                 // What was combined there since the cut may have had what is freed here only now.
-                file.miss(partner);
+                file.miss(partner, freed);
             }
-            self.unless_behind((file, disk, partner), beyond.map(|_| ()))
+            self.unless_behind((file, disk, freed), partner, beyond.map(|_| ()))
         });
         try_join_all(cut).await?;
         file.told_of_cut(size);

@@ -28,7 +28,7 @@ impl<W: World> Mirrors<W> {
         let before: Vec<(u64, u64)> = before.collect();
         for partner in &behind {
             for row in self.rows_at(file, rows, partner).await.map_err(told)? {
-                if !self.is_of(file, rows, partner, row) {
+                if !self.may_lack_row(file, rows, partner, row) {
                     continue;
                 }
                 if !self.knows(file) {
@@ -162,10 +162,13 @@ impl<W: World> Mirrors<W> {
         Ok(0..end)
     }
 
-    /// True if this server has a block of a row whose parity a partner has.
-    fn is_of(&self, file: &MirroredFile, rows: &Rows, partner: &Partner, row: u64) -> bool {
+    /// True if a partner has the parity of a row, which may lack changes of this server's block.
+    fn may_lack_row(&self, file: &MirroredFile, rows: &Rows, partner: &Partner, row: u64) -> bool {
+        let within = ByteRange::new(0, rows.stripe().block_bytes);
         let is_at = |place: ServerId| file.record.pool.server(place) == partner.server;
-        is_at(rows.parity(row).server) && rows.data(row).iter().any(|at| at.server == file.place)
+        let mut own = rows.data(row).into_iter().filter(|at| at.server == file.place);
+        is_at(rows.parity(row).server)
+            && own.any(|at| partner.may_lack(rows.object_range(at, within)))
     }
 }
 

@@ -1,13 +1,14 @@
 //! Server that has something of this one's part of a file: a copy, or parity.
 
+use super::spans::{WHOLE, overlap, spanning};
 use std::cell::Cell;
-use units::ServerId;
+use units::{ByteRange, ServerId};
 
 /// Server with the copy of a part, or with parity of it.
 pub(crate) struct Partner {
     pub(super) server: ServerId,
-    /// True while what it has may lack changes.
-    is_behind: Cell<bool>,
+    /// Range of this server's objects of which what it has may lack changes.
+    behind: Cell<Option<ByteRange>>,
     /// Number of changes that it does not have.
     missed: Cell<u64>,
     /// Number of connections to it that had ended when what it has was equal and stored. When
@@ -23,7 +24,7 @@ impl Partner {
     pub(super) fn new(server: ServerId) -> Self {
         Self {
             server,
-            is_behind: Cell::new(false),
+            behind: Cell::new(None),
             missed: Cell::new(0),
             ended: Cell::new(0),
             is_unstored: Cell::new(false),
@@ -31,20 +32,20 @@ impl Partner {
         }
     }
 
-    /// Notes that what it has may lack changes.
-    pub(super) fn may_be_behind(&self) {
-        self.is_behind.set(true);
+    /// Notes that what it has may lack changes of a range.
+    pub(super) fn may_be_behind(&self, range: ByteRange) {
+        self.behind.set(Some(spanning(self.behind.get(), range)));
     }
 
     /// Notes that there is nothing here that it could lack.
     pub(super) fn expect_nothing(&self) {
-        self.is_behind.set(false);
+        self.behind.set(None);
     }
 
-    /// Notes that it lacks a change, or has one that failed here.
-    pub(super) fn miss(&self) {
+    /// Notes that it lacks a change of a range, or has one that failed here.
+    pub(super) fn miss(&self, range: ByteRange) {
         self.missed.update(|missed| missed + 1);
-        self.is_behind.set(true);
+        self.may_be_behind(range);
     }
 
     /// Notes that what it has is equal and stored, after `ended` connections to it had ended.
@@ -69,7 +70,22 @@ impl Partner {
 
     /// True while what it has may lack changes.
     pub(super) fn is_behind(&self) -> bool {
-        self.is_behind.get()
+        self.behind.get().is_some()
+    }
+
+    /// True while it may lack changes of a range.
+    pub(super) fn may_lack(&self, range: ByteRange) -> bool {
+        self.behind.get().is_some_and(|behind| overlap(behind, range))
+    }
+
+    /// True while it may lack changes of each byte of a range.
+    pub(super) fn may_lack_all_of(&self, range: ByteRange) -> bool {
+        self.behind.get().is_some_and(|behind| behind.contains(range))
+    }
+
+    /// True while it may lack anything, and has missed changes.
+    pub(super) fn has_missed_all(&self) -> bool {
+        self.missed.get() > 0 && self.behind.get() == Some(WHOLE)
     }
 
     /// True if it must be written without a comparison, since it could not be stored.
@@ -97,7 +113,7 @@ impl Partner {
     pub(super) fn caught_up(&self, missed: u64, ended: u64) -> bool {
         let is_equal = self.missed.get() == missed;
         if is_equal {
-            self.is_behind.set(false);
+            self.behind.set(None);
             self.ended.set(ended);
         }
         is_equal

@@ -8,6 +8,7 @@
 use super::copy_calls::pieces_of;
 use super::mirrored_file::MirroredFile;
 use super::mirrors::{Mirrors, PIECE_BYTES};
+use super::spans::WHOLE;
 use crate::server::faults::{disk_fault, disk_of};
 use tracing::{debug, warn};
 use units::{ByteRange, DiskId, Duration};
@@ -76,8 +77,8 @@ impl<W: World> Mirrors<W> {
         // While it cannot be reached, no range is locked.
         let renewing = ObjectRequest::Renewing { file: file.file };
         let was_lost = match self.ask(file, partner.server, renewing, None).await.map_err(told)? {
-            Reply::LostCopy if partner.missed() == 0 => {
-                file.miss(partner);
+            Reply::LostCopy if !partner.has_missed_all() => {
+                file.miss(partner, WHOLE);
                 true
             }
             reply => reply == Reply::LostCopy,
@@ -125,7 +126,12 @@ impl<W: World> Mirrors<W> {
             return Ok(());
         }
         let (bytes, there) = self.cut_copy(file, disk).await?;
+        let partner = &file.partners[0];
         for piece in pieces_of(ByteRange::new(0, bytes)) {
+            // What the copy lacks at its end, too.
+            if !partner.may_lack(piece) && piece.end <= there {
+                continue;
+            }
             // To the end: what is repaired or written again may be the last of the object.
             let _locked = file.lock(disk, ByteRange::new(piece.start, u64::MAX)).await;
             if !self.knows(file) {
@@ -140,7 +146,7 @@ impl<W: World> Mirrors<W> {
             let piece = ByteRange::new(piece.start, end);
             let own = self.own_or_repaired(file, disk, piece).await?;
             // Zeros beyond its end make it longer.
-            let may_be_equal = piece.end <= there && !file.partners[0].is_unstored();
+            let may_be_equal = piece.end <= there && !partner.is_unstored();
             if !may_be_equal || !self.is_equal(file, disk, piece, &own).await? {
                 let place = (piece.start, piece.end == length);
                 self.write_again(file, disk, place, own).await?;

@@ -14,25 +14,30 @@ use wire::Fault;
 use world::{Disk, Payload, World};
 
 impl<W: World> Mirrors<W> {
-    /// Refuses a copy that may lack changes.
-    pub(crate) async fn check_current(&self, file: &MirroredFile) -> Result<(), Fault> {
+    /// Refuses a copy that may lack changes of a range.
+    pub(crate) async fn check_current(
+        &self,
+        file: &MirroredFile,
+        range: ByteRange,
+    ) -> Result<(), Fault> {
         for partner in &file.partners {
-            self.check_current_at(file, partner).await?;
+            self.check_current_at(file, partner, range).await?;
         }
         Ok(())
     }
 
-    /// Refuses the copy, or parity, of one server, if it may lack changes.
+    /// Refuses the copy, or parity, of one server, if it may lack changes of a range.
     pub(super) async fn check_current_at(
         &self,
         file: &MirroredFile,
         partner: &Partner,
+        range: ByteRange,
     ) -> Result<(), Fault> {
         // Whoever writes or syncs the file gets its fault.
         let _ = self.notice_ended_connection(file);
-        let lacks_changes = partner.is_behind() && partner.missed() > 0;
+        let lacks_changes = partner.may_lack(range) && partner.missed() > 0;
         // Where all marks are lost too, it is not known which copies are behind.
-        let may_be_recorded = partner.is_behind() || self.marks.are_none();
+        let may_be_recorded = partner.may_lack(range) || self.marks.are_none();
         if lacks_changes || may_be_recorded && self.are_recorded_behind().await? {
             let cause = format!("the copy or parity at {} may lack changes", partner.server);
             return Err(Fault::BadRequest { cause });

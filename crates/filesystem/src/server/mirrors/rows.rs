@@ -63,7 +63,8 @@ impl<W: World> Mirrors<W> {
         let parity = rows.parity(piece.row).server;
         if !file.has_filling() {
             let partner = file.partner_at(parity).ok_or_else(|| bad("it has no parity"))?;
-            self.check_current_at(file, partner).await?;
+            let range = ByteRange::at(piece.offset, piece.within.length());
+            self.check_current_at(file, partner, range).await?;
         }
         let data = rows.data(piece.row).into_iter().map(|at| at.server);
         let others = data.filter(|place| *place != file.place).chain([parity]);
@@ -181,7 +182,7 @@ impl<W: World> Mirrors<W> {
             return Err(bad("another piece of the row is lost too"));
         }
         let partner = parity.and_then(|parity| file.partner_at(parity.server));
-        match partner.is_some_and(|partner| partner.is_behind()) {
+        match partner.is_some_and(|partner| partner.may_lack(range)) {
             true => Err(bad("the parity may lack changes of another piece of the row")),
             false => Ok(()),
         }
