@@ -58,10 +58,11 @@ pub(crate) fn run_with<F: Future<Output = ()> + 'static>(
     cluster.engine.run(program(Rc::clone(&cluster))).unwrap();
 }
 
-/// Makes a disruption happen now.
+/// Makes a disruption happen now. The seed of the cluster decides about what is not stored.
 pub(crate) async fn disrupt(cluster: &Cluster, what: Disruption) {
     let faults = vec![PlannedFault { at: cluster.engine.now(), what }];
-    cluster.machine.plan(&FaultPlan { faults, ..FaultPlan::default() }, |_| {});
+    let seed = cluster.shape.seed;
+    cluster.machine.plan(&FaultPlan { seed, faults, ..FaultPlan::default() }, |_| {});
     cluster.engine.sleep(Duration::from_us(1)).await;
 }
 
@@ -349,5 +350,46 @@ fn a_write_that_began_before_protection_is_in_the_copy() {
         until_equal(&start, &client).await;
         let found = content_without_part(&own, "f", 1).await;
         expect_equal(&found, &content, "a protected file");
+    });
+}
+
+#[test]
+fn parity_that_missed_a_change_and_loses_power_gets_the_changes_before() {
+    for_each_seed("mirror_faults", "parity_that_missed_a_change", 20, |seed| {
+        let shape = Shape { protection: Protection::Parity { blocks: 2 }, ..shape(seed) };
+        run_with((shape, RECORD_CHANGE), |own| async move {
+            let start = own.start(0);
+            let client = start.connect().await.unwrap();
+            let bytes = 64 * 100;
+            let file = create_alone(&client, &own.shape, "f", bytes).await.unwrap();
+            let mut content = image(seed, bytes);
+            write(&client, &file, 0, &content).await;
+            client.flush(&file, true).await.unwrap();
+            let rows = file.protection.rows(&file.stripe).unwrap();
+            let is_there = |block: &u64| {
+                let parity = rows.parity(block / 2);
+                let parity_at = file.pool.server(parity.server);
+                (file.server_of(*block), parity_at, parity.disk)
+                    == (ServerId(PART), ServerId(COPY), DiskId(0))
+            };
+            let blocks: Vec<u64> = (0..100).filter(is_there).collect();
+            for (turn, block) in blocks.into_iter().enumerate() {
+                // The parity has the first change, which is not stored. Then its disk fails.
+                let fails = turn > 0;
+                disrupt(&own, Disruption::DiskFails { node: COPY, disk: 0, fails }).await;
+                let new = image(seed + 90 + turn as u64, 64);
+                write(&client, &file, 64 * block, &new).await;
+                overwrite(&mut content, 64 * block, &new);
+                client.flush(&file, false).await.unwrap();
+            }
+            own.machine.kill(COPY);
+            disrupt(&own, Disruption::DiskFails { node: COPY, disk: 0, fails: false }).await;
+            let _copy = restart_copy(&own);
+            let client = own.start(2).connect().await.unwrap();
+            until_equal(&start, &client).await;
+            expect_copies_equal(&own, &file).await;
+            let found = content_without_part(&own, "f", 1).await;
+            expect_equal(&found, &content, "what the rest of the rows has");
+        });
     });
 }
