@@ -4,6 +4,7 @@
 //! - A range is not compared, repaired or combined with others while it changes, and the reverse.
 //! - A range of a file is marked on stable storage before any byte of it changes.
 
+use super::lost_parity::LostParity;
 use super::marks::Marked;
 use super::partner::Partner;
 use super::spans::{WHOLE, overlap, widened};
@@ -48,8 +49,8 @@ pub(crate) struct MirroredFile {
     /// Disks that lack the part of this server, with the first byte of the object that they lack.
     /// For them the copy is the file.
     filling: RefCell<BTreeMap<DiskId, Progress>>,
-    /// Disks that lack the parity that this server has of others.
-    lost_parity: RefCell<BTreeMap<DiskId, ParityProgress>>,
+    /// Parity that this server had of others, and that disks lack.
+    pub(crate) lost_parity: LostParity,
     /// Size after the last cut that this server has made of its part, or is about to.
     cut_to: Cell<FileSize>,
     /// Size after the last cut that this server has made of all of its part.
@@ -61,15 +62,6 @@ pub(crate) struct MirroredFile {
     stored_changes: Cell<u64>,
     /// Notified when a copy of any file is behind.
     fell_behind: Rc<Signal>,
-}
-
-/// Progress of a disk whose parity is made anew.
-#[derive(Clone, Copy, Default, Debug)]
-struct ParityProgress {
-    /// First byte of the object that it lacks.
-    to: u64,
-    /// End of the changes that it did not take, because they will be in what is made.
-    passed_to: u64,
 }
 
 /// Progress of a disk that is filled.
@@ -192,7 +184,7 @@ impl MirroredFile {
             next: Cell::new(0),
             changed: Signal::default(),
             filling: RefCell::default(),
-            lost_parity: RefCell::default(),
+            lost_parity: LostParity::default(),
             cut_to: Cell::default(),
             has_cut_to: Cell::default(),
             told_cuts: Cell::new(0),
@@ -496,45 +488,6 @@ impl MirroredFile {
     /// Notes that they were told of a cut, or are behind.
     pub(super) fn told_of_cut(&self, size: FileSize) {
         self.told_cuts.update(|told| told.max(size.cuts));
-    }
-
-    /// Notes that disks lack parity that this server had of others.
-    pub(super) fn lose_parity(&self, disks: impl IntoIterator<Item = DiskId>) {
-        let mut lost = self.lost_parity.borrow_mut();
-        disks.into_iter().for_each(|disk| _ = lost.insert(disk, ParityProgress::default()));
-    }
-
-    /// First byte of an object with parity that a disk lacks; `None` if it lacks nothing.
-    pub(crate) fn lacks_parity_from(&self, disk: DiskId) -> Option<u64> {
-        self.lost_parity.borrow().get(&disk).map(|progress| progress.to)
-    }
-
-    /// Notes that a range of parity was made that a disk lacked.
-    pub(super) fn made_parity(&self, disk: DiskId, range: ByteRange) {
-        if let Some(progress) = self.lost_parity.borrow_mut().get_mut(&disk)
-            && progress.to == range.start
-        {
-            progress.to = range.end;
-        }
-    }
-
-    /// Notes that changes of parity up to `end` of an object are not made, because a disk lacks it.
-    pub(super) fn pass_parity(&self, disk: DiskId, end: u64) {
-        if let Some(progress) = self.lost_parity.borrow_mut().get_mut(&disk) {
-            progress.passed_to = progress.passed_to.max(end);
-        }
-    }
-
-    /// Notes that a disk has all the parity of a file, of which the object has `bytes` bytes.
-    /// Returns false if it lacks some.
-    pub(crate) fn has_parity(&self, disk: DiskId, bytes: u64) -> bool {
-        let mut lost = self.lost_parity.borrow_mut();
-        let is_whole = |progress: &ParityProgress| progress.to >= bytes.max(progress.passed_to);
-        let is_whole = lost.get(&disk).is_none_or(is_whole);
-        if is_whole {
-            lost.remove(&disk);
-        }
-        is_whole
     }
 }
 

@@ -96,7 +96,7 @@ impl<W: World> Mirrors<W> {
         let marked =
             marked.iter().filter_map(|marked| MirroredFile::marked(marked, own, &fell_behind));
         let marked = marked.inspect(|file| {
-            file.lose_parity(lacking.parity_to_make(file.file));
+            file.lost_parity.lose(lacking.parity_to_make(file.file));
             match lacking.to_fill(file.file) {
                 none if none.is_empty() => {}
                 disks => file.begin_filling(disks, |_| 0),
@@ -136,7 +136,7 @@ impl<W: World> Mirrors<W> {
         known.or_else(|| {
             let mirrored = Rc::new(MirroredFile::of(&record(), self.own, &self.fell_behind)?);
             self.begin_filling_of(&mirrored);
-            mirrored.lose_parity(self.lacking.parity_to_make(file));
+            mirrored.lost_parity.lose(self.lacking.parity_to_make(file));
             self.files.borrow_mut().insert(file, Rc::clone(&mirrored));
             Some(mirrored)
         })
@@ -152,7 +152,7 @@ impl<W: World> Mirrors<W> {
     pub(crate) fn begin_filling(&self) {
         for file in self.files.borrow().values() {
             self.begin_filling_of(file);
-            file.lose_parity(self.lacking.parity_to_make(file.file));
+            file.lost_parity.lose(self.lacking.parity_to_make(file.file));
         }
     }
 
@@ -417,8 +417,8 @@ impl<W: World> Mirrors<W> {
         self.others.ended(partner.server)
     }
 
-    /// Handles the outcome of a change of a range of the copy. A server without room fails the change. Another
-    /// one that did not make it leaves the copy behind.
+    /// Handles the outcome of a change of a range of the copy. A server without room fails the
+    /// change. Another one that did not make it leaves the copy behind.
     pub(super) fn unless_behind(
         &self,
         (file, disk, range): (&MirroredFile, DiskId, ByteRange),

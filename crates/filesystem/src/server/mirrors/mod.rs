@@ -13,7 +13,8 @@
 //! | `recording.rs` | what the catalogue has recorded of copies that are behind |
 //! | `mirrored_file.rs` | one file: which ranges change, or are kept as they are |
 //! | `partner.rs` | one server with a copy or parity, and whether that is behind |
-//! | `marks.rs` | which files may differ from their copies, on stable storage |
+//! | `marks.rs` | which ranges of files may differ from their copies, on stable storage |
+//! | `spans.rs` | ranges that stand for all that they span |
 //! | `repair.rs` | what is damaged here is read from the copy and written again |
 //! | `renewal.rs` | copies that were behind are made equal again |
 //! | `objects.rs` | copies that this server has for others, and their requests for parity |
@@ -25,11 +26,13 @@
 //! |---|---|
 //! | `parity_changes.rs` | the difference that a write or a cut makes, sent to its parity |
 //! | `parity_objects.rs` | parity that this server has of others: changed, read, made anew, cut |
+//! | `lost_parity.rs` | which of it a disk has lost, and how much of that is made anew |
 //! | `parity_state.rs` | what is known of that parity besides its bytes |
 //! | `rows.rs` | pieces of a row are combined, from server to server |
 //! | `parity_renewal.rs` | parity that was behind is made anew, and compared by a scrub |
 
 mod copy_calls;
+mod lost_parity;
 mod marks;
 mod mirrored_file;
 #[expect(clippy::module_inception, reason = "the state that the other files serve")]

@@ -37,7 +37,7 @@ impl<W: World> Mirrors<W> {
         let mut difference = difference;
         if let Some(from) = self.lacks_parity_from(file, number) {
             if let Some(known) = self.known(file).filter(|_| end > from) {
-                known.pass_parity(number, end);
+                known.lost_parity.pass(number, end);
             }
             if from <= offset {
                 return Ok(());
@@ -62,7 +62,7 @@ impl<W: World> Mirrors<W> {
             return None;
         }
         let record = self.lacking.parity_record(file)?;
-        self.of(file, || record)?.lacks_parity_from(disk)
+        self.of(file, || record)?.lost_parity.from(disk)
     }
 
     /// Reads parity for another server, which lacks what it is of.
@@ -72,7 +72,7 @@ impl<W: World> Mirrors<W> {
         disk: DiskId,
         range: ByteRange,
     ) -> Result<W::Payload, Fault> {
-        if file.lacks_parity_from(disk).is_some_and(|from| from < range.end) {
+        if file.lost_parity.from(disk).is_some_and(|from| from < range.end) {
             let cause = format!("the parity at {} was lost with its directory", self.own);
             return Err(Fault::BadRequest { cause });
         }
@@ -99,7 +99,7 @@ impl<W: World> Mirrors<W> {
             let kept = range.end.min(length).saturating_sub(range.start);
             let parity = without_zeros(parity, kept);
             if parity.length() == 0 {
-                file.made_parity(number, range);
+                file.lost_parity.made(number, range);
                 return Ok(());
             }
             match disk.write(object, range.start, parity.clone()).await {
@@ -110,7 +110,7 @@ impl<W: World> Mirrors<W> {
                 }
                 written => written?,
             }
-            file.made_parity(number, range);
+            file.lost_parity.made(number, range);
             Ok(())
         };
         match stored.await {
@@ -127,7 +127,7 @@ impl<W: World> Mirrors<W> {
     async fn lose_parity(&self, file: &Rc<MirroredFile>) -> Result<(), Fault> {
         let disks: Vec<DiskId> = (0..file.disks).map(DiskId).collect();
         warn!(file = file.file.0, "the parity of a file is made anew");
-        file.lose_parity(disks.iter().copied());
+        file.lost_parity.lose(disks.iter().copied());
         let record = file.record.clone();
         let (own, is_lost, is_unmarked) = (Vec::new(), false, false);
         let lacking = LackingFile { record, own, copy: disks, is_lost, is_unmarked };

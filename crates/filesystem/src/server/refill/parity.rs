@@ -46,10 +46,10 @@ impl<W: World> Server<W> {
             let bytes = loop {
                 let size = self.mirrors().size_of_copy(file).await?;
                 let bytes = rows.parity_bytes(place, disk, size.bytes);
-                if file.has_parity(disk, bytes) {
+                if file.lost_parity.is_whole(disk, bytes) {
                     break bytes;
                 }
-                let Some(from) = file.lacks_parity_from(disk) else { break bytes };
+                let Some(from) = file.lost_parity.from(disk) else { break bytes };
                 let slot = from / block_bytes;
                 let row = rows.row_at(Location { server: place, disk, slot });
                 let within = ByteRange::new(from % block_bytes, block_bytes);
@@ -57,7 +57,7 @@ impl<W: World> Server<W> {
                     self.mirrors().encode(file, piece).await?;
                     self.lacking().filled(file.file, piece.within.length()).await;
                 }
-                if file.lacks_parity_from(disk).is_some_and(|to| to <= from) {
+                if file.lost_parity.from(disk).is_some_and(|to| to <= from) {
                     let cause = "the parity was lost again".to_owned();
                     return Err(Fault::BadRequest { cause });
                 }
