@@ -42,6 +42,9 @@ pub(crate) const FIRST: DiskId = DiskId(0);
 /// Range of a change of what has no bytes in an object.
 const NONE: ByteRange = ByteRange { start: 0, end: 0 };
 
+/// Ratio of the size of the cache to the bytes of changes of parity that are held besides.
+const PENDING_PER_CACHE: u64 = 2;
+
 /// Server that keeps the catalogue.
 pub(crate) const CATALOGUE: ServerId = ServerId(0);
 
@@ -75,16 +78,17 @@ pub(crate) struct Mirrors<W: World> {
     /// Told of files that were rolled back: their bytes may be older than those that were read.
     when_rolled_back: RefCell<Option<ToldRolledBack>>,
     /// Parity that this server has of others.
-    pub(super) parity: ParityObjects,
+    pub(super) parity: ParityObjects<W::Payload>,
     /// Work that goes on when its request is given up.
     work: Scope<W, Infallible>,
 }
 
 impl<W: World> Mirrors<W> {
-    /// Makes the state of a server that had marked these files when it ended.
+    /// Makes the state of a server, with a cache of so many bytes, that had marked these files when
+    /// it ended.
     pub(crate) fn new(
         world: W,
-        own: ServerId,
+        (own, cache_bytes): (ServerId, u64),
         others: Rc<OtherServers<W>>,
         catalogue: Option<Rc<Catalogue<W>>>,
         (marks, marked): (Marks<W>, Vec<Marked>),
@@ -119,7 +123,7 @@ impl<W: World> Mirrors<W> {
             fell_behind,
             must_clear,
             when_rolled_back: RefCell::default(),
-            parity: ParityObjects::default(),
+            parity: ParityObjects::new(cache_bytes / PENDING_PER_CACHE),
             work: Scope::new(world.clone()),
             world,
         }
@@ -524,6 +528,7 @@ impl<W: World> Mirrors<W> {
     /// Fails when a copy is behind and the catalogue cannot be told.
     pub(crate) async fn settle(&self, sync: impl AsyncFn(FileId) -> bool) -> Result<(), Fault> {
         let Ok(()) = self.work.finished().await;
+        self.write_all_pending().await;
         let marked: Vec<_> = {
             let files = self.files.borrow();
             files.values().filter(|file| file.is_marked() && !file.is_behind()).cloned().collect()

@@ -27,6 +27,7 @@
 //! | `parity_changes.rs` | the difference that a write or a cut makes, sent to its parity |
 //! | `parity_objects.rs` | parity that this server has of others: changed, read, made anew, cut |
 //! | `lost_parity.rs` | which of it a disk has lost, and how much of that is made anew |
+//! | `pending_parity.rs` | changes of it that are not with the disks yet |
 //! | `parity_state.rs` | what is known of that parity besides its bytes |
 //! | `rows.rs` | pieces of a row are combined, from server to server |
 //! | `parity_renewal.rs` | parity that was behind is made anew, and compared by a scrub |
@@ -43,6 +44,7 @@ mod parity_objects;
 mod parity_renewal;
 mod parity_state;
 mod partner;
+mod pending_parity;
 mod recording;
 mod renewal;
 mod repair;

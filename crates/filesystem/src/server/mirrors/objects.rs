@@ -101,6 +101,7 @@ impl<W: World> Server<W> {
                 if !is_parity && self.lacking().check_copy(file, from, false).is_err() {
                     return Ok(Reply::LostCopy.into());
                 }
+                self.mirrors().write_pending_of(file).await?;
                 let metadata = self.disk(disk)?.metadata(copy_object(file)).await;
                 let bytes = metadata.map_err(failed)?.map(|metadata| metadata.length);
                 Ok(Reply::Length { bytes }.into())
@@ -249,6 +250,7 @@ impl<W: World> Server<W> {
     }
 
     async fn sync_copy(&self, file: FileId, disks: u32) -> Result<Answer<W::Payload>, Fault> {
+        self.mirrors().write_pending_of(file).await?;
         let disks = (0..disks.min(self.world().disks().len() as u32)).map(DiskId);
         let synced = disks.map(async |disk| {
             let synced = self.disk(disk)?.sync(copy_object(file)).await;

@@ -2,11 +2,14 @@
 //!
 //! Invariants:
 //! - Changes of a piece of parity are made one after the other; in which order makes no difference.
+//!   Those that the disks do not have yet are written before the parity is read, cut or stored.
 //! - Parity that this server lacks is not read. Changes of it are not made: what is made anew has
 //!   them.
 
 use super::mirrored_file::MirroredFile;
 use super::mirrors::Mirrors;
+use super::pending_parity::PendingKey;
+use super::spans::WHOLE;
 use crate::server::faults::{disk_fault, disk_of};
 use crate::server::refill::LackingFile;
 use policy::{BYTES_MAX, copy_object};
@@ -30,7 +33,8 @@ impl<W: World> Mirrors<W> {
             return Err(Fault::BadRequest { cause: "parity lies beyond every file".to_owned() });
         };
         size.validate()?;
-        let (disk, object) = (disk_of(&self.world, number)?, copy_object(file));
+        disk_of(&self.world, number)?;
+        self.make_room(difference.length()).await?;
         let turn = self.parity.turn(file, number);
         let _turn = turn.lock().await;
         self.parity.learn(file, size);
@@ -44,16 +48,89 @@ impl<W: World> Mirrors<W> {
             }
             difference = difference.slice(0, end.min(from) - offset);
         }
-        let failed = |error: DiskError| disk_fault(self.own, &error);
-        let known = disk.metadata(object).await.map_err(failed)?;
-        let combined = match known {
-            Some(known) if known.length > offset => {
-                let before = disk.read(object, offset, difference.length()).await;
-                difference.xor(&before.map_err(failed)?)
+        let range = ByteRange::at(offset, difference.length());
+        for (key, found) in self.parity.pending.overlapping((file, number), range) {
+            if found != range {
+                self.write_pending(key).await.map_err(|error| disk_fault(self.own, &error))?;
             }
-            _ => difference,
-        };
-        disk.write(object, offset, combined).await.map_err(failed)
+        }
+        self.parity.pending.add((file, number, offset), difference);
+        Ok(())
+    }
+
+    /// Writes the oldest changes of parity until there is room for so many bytes of others.
+    async fn make_room(&self, bytes: u64) -> Result<(), Fault> {
+        let (mut tries, mut first) = (self.parity.pending.count(), None);
+        while self.parity.pending.is_full(bytes) {
+            let Some(key) = self.parity.pending.oldest().filter(|_| tries > 0) else { break };
+            tries -= 1;
+            let turn = self.parity.turn(key.0, key.1);
+            let _turn = turn.lock().await;
+            if let Err(error) = self.write_pending(key).await {
+                first.get_or_insert(error);
+            }
+        }
+        match first.filter(|_| self.parity.pending.is_full(bytes)) {
+            Some(error) => Err(disk_fault(self.own, &error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes all changes of parity, as the server ends. Those that cannot be written are lost with
+    /// it: their senders keep marks.
+    pub(super) async fn write_all_pending(&self) {
+        for _ in 0..self.parity.pending.count() {
+            let Some(key) = self.parity.pending.oldest() else { break };
+            let turn = self.parity.turn(key.0, key.1);
+            let _turn = turn.lock().await;
+            if let Err(error) = self.write_pending(key).await {
+                warn!(file = key.0.0, %error, "a change of parity could not be written");
+            }
+        }
+    }
+
+    /// Writes all changes of the parity of a file, so that the disks have them.
+    pub(crate) async fn write_pending_of(&self, file: FileId) -> Result<(), Fault> {
+        for number in (0..self.world.disks().len() as u32).map(DiskId) {
+            // Whoever holds it may be writing some of them.
+            let turn = self.parity.turn(file, number);
+            let _turn = turn.lock().await;
+            let written = self.write_pending_in((file, number), WHOLE).await;
+            written.map_err(|error| disk_fault(self.own, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the changes of a range of parity, whose turn is held.
+    async fn write_pending_in(
+        &self,
+        object: (FileId, DiskId),
+        range: ByteRange,
+    ) -> Result<(), DiskError> {
+        for (key, _) in self.parity.pending.overlapping(object, range) {
+            self.write_pending(key).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes a change of parity, whose turn is held. It stays if that fails, or is given up.
+    async fn write_pending(&self, key: PendingKey) -> Result<(), DiskError> {
+        let (file, number, offset) = key;
+        let Some(mut writing) = self.parity.pending.begin(key) else { return Ok(()) };
+        let (disk, object) = (&self.world.disks()[number.0 as usize], copy_object(file));
+        let change = writing.change();
+        if !change.is_whole {
+            let known = disk.metadata(object).await?;
+            if known.is_some_and(|known| known.length > offset) {
+                let before = disk.read(object, offset, change.bytes.length()).await?;
+                change.bytes = change.bytes.xor(&before);
+            }
+            // A write that fails may have been made in part.
+            change.is_whole = true;
+        }
+        disk.write(object, offset, change.bytes.clone()).await?;
+        writing.end();
+        Ok(())
     }
 
     /// First byte that a disk lacks of the parity of a file, if it lacks some.
@@ -78,6 +155,8 @@ impl<W: World> Mirrors<W> {
         }
         let turn = self.parity.turn(file.file, disk);
         let _turn = turn.lock().await;
+        let written = self.write_pending_in((file.file, disk), range).await;
+        written.map_err(|error| disk_fault(self.own, &error))?;
         let object = copy_object(file.file);
         let read = disk_of(&self.world, disk)?.read(object, range.start, range.length()).await;
         read.map_err(|error| disk_fault(self.own, &error))
@@ -96,12 +175,15 @@ impl<W: World> Mirrors<W> {
         let stored = async {
             let _turn = turn.lock().await;
             let length = disk.metadata(object).await?.map_or(0, |known| known.length);
+            self.replace_pending((file.file, number), range).await?;
             let kept = range.end.min(length).saturating_sub(range.start);
             let parity = without_zeros(parity, kept);
             if parity.length() == 0 {
                 file.lost_parity.made(number, range);
                 return Ok(());
             }
+            let key = (file.file, number, range.start);
+            let writing = self.parity.pending.begin_whole(key, parity.clone());
             match disk.write(object, range.start, parity.clone()).await {
                 // All that the damaged piece has is written anew.
                 Err(DiskError::Corrupt { .. }) if length <= range.end => {
@@ -110,6 +192,7 @@ impl<W: World> Mirrors<W> {
                 }
                 written => written?,
             }
+            writing.end();
             file.lost_parity.made(number, range);
             Ok(())
         };
@@ -123,11 +206,29 @@ impl<W: World> Mirrors<W> {
         }
     }
 
+    /// Forgets the changes of a range of parity, which is made anew with them. Those that are not
+    /// in it as a whole are written.
+    async fn replace_pending(
+        &self,
+        (file, number): (FileId, DiskId),
+        range: ByteRange,
+    ) -> Result<(), DiskError> {
+        let pending = &self.parity.pending;
+        for (key, found) in pending.overlapping((file, number), range) {
+            match range.contains(found) {
+                true => _ = pending.take(key),
+                false => self.write_pending(key).await?,
+            }
+        }
+        Ok(())
+    }
+
     /// Records that this server lacks the parity that it had of a file: all of it is made anew.
     async fn lose_parity(&self, file: &Rc<MirroredFile>) -> Result<(), Fault> {
         let disks: Vec<DiskId> = (0..file.disks).map(DiskId).collect();
         warn!(file = file.file.0, "the parity of a file is made anew");
         file.lost_parity.lose(disks.iter().copied());
+        self.parity.pending.forget(file.file);
         let record = file.record.clone();
         let (own, is_lost, is_unmarked) = (Vec::new(), false, false);
         let lacking = LackingFile { record, own, copy: disks, is_lost, is_unmarked };
@@ -155,6 +256,14 @@ impl<W: World> Mirrors<W> {
             let turn = self.parity.turn(file, number);
             let _turn = turn.lock().await;
             let kept = rows.parity_bytes(place, number, size.bytes);
+            match self.write_pending_in((file, number), WHOLE).await {
+                Ok(()) => {}
+                Err(DiskError::Corrupt { .. }) => {
+                    let known = self.of(file, || record.clone()).ok_or_else(bad)?;
+                    self.lose_parity(&known).await?;
+                }
+                Err(error) => return Err(disk_fault(self.own, &error)),
+            }
             let known = disk.metadata(object).await;
             let known = known.map_err(|error| disk_fault(self.own, &error))?;
             let length = known.map_or(0, |known| known.length);

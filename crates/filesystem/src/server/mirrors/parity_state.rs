@@ -1,15 +1,18 @@
 //! State of the parity that a server has of others, besides its bytes.
 
+use super::pending_parity::PendingParity;
 use crate::task_lock::{TaskLock, TaskLockGuard};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use units::{DiskId, FileId};
 use wire::FileSize;
+use world::Payload;
 
 /// Sizes and locks of the parity at this server.
-#[derive(Default)]
-pub(super) struct ParityObjects {
+pub(super) struct ParityObjects<P> {
+    /// Changes that the disks do not have yet.
+    pub(super) pending: PendingParity<P>,
     /// Sizes of files that changes of their parity have shown. A sync stores them.
     sizes: RefCell<BTreeMap<FileId, FileSize>>,
     /// Held while an object changes.
@@ -18,7 +21,17 @@ pub(super) struct ParityObjects {
     cutting: TaskLock,
 }
 
-impl ParityObjects {
+impl<P: Payload> ParityObjects<P> {
+    /// Makes the state of a server that holds so many bytes of changes.
+    pub(super) fn new(pending_bytes_max: u64) -> Self {
+        Self {
+            pending: PendingParity::new(pending_bytes_max),
+            sizes: RefCell::default(),
+            turns: RefCell::default(),
+            cutting: TaskLock::default(),
+        }
+    }
+
     /// Lock of an object, held while it changes.
     pub(super) fn turn(&self, file: FileId, disk: DiskId) -> Rc<TaskLock> {
         let mut turns = self.turns.borrow_mut();
@@ -47,5 +60,6 @@ impl ParityObjects {
     /// Forgets a file whose data is dropped.
     pub(super) fn forget(&self, file: FileId) {
         self.sizes.borrow_mut().remove(&file);
+        self.pending.forget(file);
     }
 }
