@@ -123,7 +123,7 @@ fn answers_that_nobody_reads_take_bounded_memory() {
             let mut stream = UnixStream::connect(path).expect("the server listens");
             stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a socket");
             // Message::Hello with `wire::PROTOCOL_VERSION`.
-            let greeting = frame(&[0, 29, 200 + client as u8 % 50, client as u8 + 1]);
+            let greeting = frame(&[0, 30, 200 + client as u8 % 50, client as u8 + 1]);
             let mut sent = [hello(), greeting].concat();
             for number in 0..LISTS {
                 // Message::Request, its number, CatalogueRequest::List of the root.

@@ -3,7 +3,7 @@
 use crate::request_id::RequestId;
 use crate::{
     CacheAnswer, CacheCommand, ClientKey, Entry, Fault, FileSize, LineName, LineTaker, NodeEntry,
-    PlannedBlock, Request, Scrubbed, SelectReply, SentLine, ServerStatus,
+    PlannedBlock, Request, Scrubbed, SelectReply, SentLine, ServerStatus, UnprotectedFiles,
 };
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, ServerId, Timestamp};
@@ -188,6 +188,8 @@ pub enum Reply {
     LostCopy,
     /// Reply to a request for records that match.
     Select(Box<SelectReply>),
+    /// Files that are not protected in full.
+    Unprotected(UnprotectedFiles),
 }
 
 /// Buffer statistics of a file at a server, in blocks.

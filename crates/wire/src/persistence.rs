@@ -43,7 +43,10 @@ impl Request {
                 | GroupRequest::Unlock(_) => Persistence::Fails,
             },
             Self::Server(
-                ServerRequest::Status | ServerRequest::Stop | ServerRequest::Probe { .. },
+                ServerRequest::Status
+                | ServerRequest::Stop
+                | ServerRequest::Probe { .. }
+                | ServerRequest::Unprotected { .. },
             ) => Persistence::Fails,
             Self::Node(request) => match request {
                 NodeRequest::Find(_)

@@ -15,7 +15,7 @@ mod pins;
 use policy::{
     Access, Buffering, Cooperation, Declared, Dimension, Direction, DiskOrder, Distribution,
     GatheredWrite, Level, ListEntry, LockKind, Nested, OwnPart, Placement, Pool, Prefetch,
-    Protection, Reduced, Replacement, Stripe,
+    Protection, Reduced, Replacement, Stripe, Unprotected,
 };
 use units::{ClientId, DiskId, FileId, RegionId, ServerId, Timestamp};
 use wire::{
@@ -28,7 +28,8 @@ use wire::{
     PartRequest, Place, PlanRequest, PlannedBlock, ProcessorUse, PullRequest, ReadRequest,
     RefillStatus, RegisterRequest, RenameManner, Reply, Request, RequestId, RowRequest,
     ScrubRequest, Scrubbed, SelectReply, SelectRequest, SentLine, ServerRequest, ServerStatus,
-    Special, TransferName, UnlockRequest, WriteGathered, WriteRequest, encode_record,
+    Special, TransferName, UnlockRequest, UnprotectedFiles, WriteGathered, WriteRequest,
+    encode_record,
 };
 
 pinned!(direction: Direction {
@@ -352,6 +353,8 @@ pinned!(request: Request {
     Request::Server(ServerRequest::Stop), ServerRequest::Stop.into(), "61";
     Request::Server(ServerRequest::Probe { .. }),
         ServerRequest::Probe { silence_ms: 300 }.into(), "62 | ac 02";
+    Request::Server(ServerRequest::Unprotected { .. }),
+        ServerRequest::Unprotected { from: FILE, count: 300 }.into(), "63 | 09 ac 02";
     Request::Node(NodeRequest::Find(_)), NodeRequest::Find(place()).into(), "70 | 09 01 61";
     Request::Node(NodeRequest::Look { .. }), NodeRequest::Look { node: FILE }.into(), "71 | 09";
     Request::Node(NodeRequest::Make(_)), NodeRequest::Make(Box::new(new_node())).into(),
@@ -375,7 +378,8 @@ pinned!(reply: Reply {
     Reply::Entries { .. }, Reply::Entries { entries: vec![entry()], more: true },
         "03 | 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 00 01";
     Reply::Status(_), Reply::Status(Box::new(status())),
-        "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01 01 02 0a 0b 11 0c 0d 0e 0f 10 12 13";
+        "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01 14 01 01 01 02 0a 0b 11 0c 0d 0e 0f 10 12 \
+         13";
     Reply::Buffers(_), Reply::Buffers(buffer_statistics()), "05 | 01 02 03 04 05";
     Reply::Digests(_), Reply::Digests(vec![1, 300]), "06 | 02 01 ac 02";
     Reply::Size(_), Reply::Size(SIZE), "07 | 01 ac 02";
@@ -410,6 +414,8 @@ pinned!(reply: Reply {
     Reply::LostCopy, Reply::LostCopy, "1c";
     Reply::Select(_), Reply::Select(Box::new(SelectReply::Number(Reduced::Count(3)))),
         "1d | 02 00 03";
+    Reply::Unprotected(_), Reply::Unprotected(unprotected()),
+        "1e | 01 09 ac 02 05 01 02 06 01 01";
 });
 
 pinned!(cooperation: Cooperation {
@@ -744,6 +750,7 @@ fn status() -> ServerStatus {
         collective_bytes: 6,
         disks: vec![(7, 8)],
         files: vec![(SERVER, 9)],
+        protected_parts: vec![(SERVER, 20)],
         copies: vec![ServerId(1)],
         behind: vec![ServerId(2)],
         files_behind: 10,
@@ -758,6 +765,11 @@ fn status() -> ServerStatus {
         },
         processor: ProcessorUse { user_ns: 18, system_ns: 19 },
     }
+}
+
+fn unprotected() -> UnprotectedFiles {
+    let unprotected = Unprotected { file_bytes: 300, own_bytes: 5, behind: vec![(ServerId(2), 6)] };
+    UnprotectedFiles { files: vec![(FILE, unprotected)], more: true, is_all_known: true }
 }
 
 fn scrubbed() -> Scrubbed {

@@ -6,7 +6,7 @@ use crate::scale::{frequent_header, rare};
 use crate::server::answer::Answer;
 use crate::server::catalogue::Catalogue;
 use crate::server::state::Server;
-use crate::server::transfers::answer_pools::Source;
+use crate::server::transfers::answer_pools::{LARGE_ANSWER_BYTES, Source};
 use crate::server::transfers::write_budget::WritePermit;
 use futures_util::FutureExt;
 use std::convert::Infallible;
@@ -123,6 +123,10 @@ impl<W: World> Server<W> {
         call: (PeerId, RequestId),
         request: ServerRequest,
     ) -> Result<(), Infallible> {
+        if matches!(request, ServerRequest::Unprotected { .. }) {
+            let large = Some((Source::Memory, LARGE_ANSWER_BYTES));
+            return self.answer(call, large, rare(self.serve_server(call.0, request))).await;
+        }
         let outcome = rare(self.serve_server(call.0, request)).await;
         let stops = request == ServerRequest::Stop && outcome.is_ok();
         self.send_reply(call, outcome).await;
@@ -191,6 +195,9 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         match request {
             ServerRequest::Status => self.status().await,
+            ServerRequest::Unprotected { from, count } => {
+                Ok(Reply::Unprotected(self.unprotected_files(from, count).await).into())
+            }
             ServerRequest::Stop => self.cache().write_back_all().await.map(|()| Reply::Done.into()),
             ServerRequest::Probe { silence_ms } => {
                 Ok(self.probe_clients(from, silence_ms).await.into())
@@ -210,6 +217,7 @@ impl<W: World> Server<W> {
             collective_bytes: self.memory().buffer_bytes(),
             disks,
             files: self.catalogue().map_or_else(Vec::new, Catalogue::files),
+            protected_parts: self.catalogue().map_or_else(Vec::new, Catalogue::protected_parts),
             copies: self.catalogue().map_or_else(Vec::new, |it| it.copies().current()),
             behind: self.catalogue().map_or_else(Vec::new, Catalogue::behind),
             files_behind: self.mirrors().files_behind(),

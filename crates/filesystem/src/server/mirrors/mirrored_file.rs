@@ -25,7 +25,7 @@ pub(crate) struct MirroredFile {
     /// Rows, if the file has parity.
     pub(super) rows: Option<Rows>,
     /// Record with which it is marked.
-    pub(super) record: FileRecord,
+    pub(crate) record: FileRecord,
     mark: Cell<Mark>,
     /// Number of changes that have begun.
     changes: Cell<u64>,
@@ -221,6 +221,12 @@ impl MirroredFile {
     /// True while a copy, or parity, may lack changes.
     pub(crate) fn is_behind(&self) -> bool {
         self.partners.iter().any(Partner::is_behind)
+    }
+
+    /// Places, among the servers of the file, whose copy or parity may lack changes.
+    pub(crate) fn places_behind(&self) -> Vec<ServerId> {
+        let behind = self.partners.iter().filter(|partner| partner.is_behind());
+        behind.filter_map(|partner| self.record.place_of(partner.server)).collect()
     }
 
     /// True while a mark is on stable storage.
