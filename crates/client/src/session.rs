@@ -135,7 +135,7 @@ pub fn stop_server(server: &ServerEntry, node: NodeConfig) -> Result<(), Fault> 
 
 /// Runs `act` as a client of one server alone. That client numbers the server 0; faults are renamed
 /// to the server's own number.
-fn ask_one<R>(
+pub(crate) fn ask_one<R>(
     server: &ServerEntry,
     node: NodeConfig,
     act: impl AsyncFnOnce(&Client<RealWorld>) -> Result<R, Fault>,
