@@ -130,6 +130,19 @@ impl Protection {
         let parity: u64 = disks.map(|disk| rows.parity_bytes(place, disk, file_bytes)).sum();
         parity.saturating_mul(rows.blocks(0).end)
     }
+
+    /// Share of data in what is stored of a file with this stripe: 1 without protection, 1/2 with
+    /// copies, and k/(k + 1) with rows of k blocks.
+    pub fn data_share(self, stripe: &Stripe) -> f64 {
+        match (self, self.rows(stripe)) {
+            (_, Some(rows)) => {
+                let blocks = rows.blocks(0).end as f64;
+                blocks / (blocks + 1.0)
+            }
+            (Self::Mirror, None) => 0.5,
+            (Self::None | Self::Parity { .. }, None) => 1.0,
+        }
+    }
 }
 
 /// Number of bytes of a file of `file_bytes` bytes on the server at `place`.
@@ -171,6 +184,17 @@ mod tests {
                     assert_eq!(protected, bytes.next_multiple_of(row), "rows of {blocks}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_share_of_data_is_that_of_a_row() {
+        let stripe = Stripe::round_robin(10, 9, 1);
+        let share = |protection: Protection| protection.data_share(&stripe);
+        assert_eq!((share(Protection::None), share(Protection::Mirror)), (1.0, 0.5));
+        for (blocks, least, most) in [(1, 0.5, 0.5), (4, 0.8, 0.8), (0, 0.88, 0.89)] {
+            let share = share(Protection::Parity { blocks });
+            assert!((least..=most).contains(&share), "{blocks}: {share}");
         }
     }
 
