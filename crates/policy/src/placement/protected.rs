@@ -1,7 +1,8 @@
 //! Arithmetic of protection: how many bytes of files the loss of any one server would leave.
 //!
 //! Invariants:
-//! - What is not sure to be protected does not count: a share is a lower bound.
+//! - What is not sure to be protected does not count: a share is a lower bound, as far as the sizes
+//!   of files are known.
 //! - A share is 100 percent only if every byte counts.
 
 use super::protection::Protection;
@@ -100,7 +101,8 @@ impl ProtectedBytes {
             known = known.saturating_add(file.bytes);
             unprotected = unprotected.saturating_add(file.bytes - file.protected_bytes);
         }
-        // A size that is too small makes the share smaller, not larger.
+        // A size that is too small makes the share smaller. One that is too large, of a file that
+        // was cut since, makes it larger, but never whole.
         let bytes = all_bytes.max(known).max(unprotected.min(1));
         Self { bytes, protected_bytes: bytes.saturating_sub(unprotected) }
     }
