@@ -19,10 +19,15 @@ from unisono import _native, errors
 def test_a_file_is_mirrored_if_that_is_asked_for(connection):
     with connection.open("mirrored", "x", protection="mirror") as file:
         file.write(0, b"bytes")
-    assert connection.stat("mirrored")["protection"] == "mirror"
+        assert connection.stat("mirrored")["protected_bytes"] == 0, "they are in a cache only"
+        file.flush(sync=True)
+    stat = connection.stat("mirrored")
+    assert (stat["protection"], stat["protected_bytes"]) == ("mirror", 5)
     with connection.open("usual", "w") as file:
         file.write(0, b"bytes")
-    assert connection.stat("usual")["protection"] == "none"
+    stat = connection.stat("usual")
+    assert stat["protection"] == "none"
+    assert "protected_bytes" not in stat
     with pytest.raises(ValueError, match="none, mirror, parity"):
         connection.open("other", "x", protection="copies")
 

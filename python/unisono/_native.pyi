@@ -67,7 +67,10 @@ class Connection:
         """
 
     def stat(self, name: str) -> dict[str, Any]:
-        """Return name, type, size in bytes, created and mtime (seconds since 1970), version, block_bytes, servers and protection."""
+        """Return name, type, size in bytes, created and mtime (seconds since 1970), version, block_bytes, servers and protection.
+
+        Of a protected file also ``protected_bytes``: bytes that the loss of any one server would leave, or None while that is unknown.
+        """
 
     def list(self, name: str) -> list[dict[str, Any]]:
         """Return the entries of a directory, each as :meth:`stat` does. Raises NotADirectory."""

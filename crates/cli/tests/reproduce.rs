@@ -3,7 +3,7 @@
 //! makes no sense before anything is simulated.
 
 use crate::support;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 use support::{Ended, FAILED, USAGE, run, unisono};
 
@@ -170,4 +170,29 @@ fn a_study_of_programs_says_the_same_in_text_and_json() {
     }
     let place = tempfile::tempdir().expect("a folder");
     reproduce(words, Some(place.path())).refused(USAGE, &["a study has no files"]);
+}
+
+#[test]
+fn the_study_of_protection_has_rates_and_their_bounds() {
+    let words = "reproduce protection --trials 1";
+    let shown = reproduce(words, None).done();
+    let report = reproduce(&format!("{words} --json"), None).done().json();
+    let study = &report["protections"][0];
+    assert_eq!(study["columns"], json!(["none", "mirror", "parity:2", "parity:4", "parity:8"]));
+    for row in study["rows"].as_array().expect("rows") {
+        let label = row["label"].as_str().expect("a label");
+        let is_of = |line: &&str| line.starts_with(&format!("{label}  "));
+        let lines = shown.text().lines().filter(is_of);
+        let [rates, shares]: [&str; 2] = lines.collect::<Vec<_>>().try_into().expect("two lines");
+        for cell in row["cells"].as_array().expect("cells") {
+            let number = |key: &str| cell[key].as_f64();
+            let Some((rate, share)) = number("mib_s").zip(number("share")) else {
+                assert!(label.ends_with("read without a server") && shares.contains(" - "));
+                continue;
+            };
+            let bound = number("bound").expect("a bound");
+            assert!(rates.contains(&format!(" {rate:.2}")), "{rates}: {rate}");
+            assert!(shares.contains(&format!(" {share:.2} of {bound:.2}")), "{shares}: {share}");
+        }
+    }
 }

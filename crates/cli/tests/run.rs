@@ -135,6 +135,10 @@ fn the_report_says_what_is_mirrored() {
     let json = site.run(&["--discard", "--protect", "mirror", "--json"], WRITE).done().json();
     let stored = ["files", "mirrored", "files_behind"].map(|key| json["stored"][key].clone());
     assert_eq!(stored, [1, 1, 0].map(Value::from), "{json}");
+    let protection = &json["stored"]["protection"];
+    // The files of the report count too.
+    assert!(protection["bytes"].as_u64() >= json["stored"]["bytes"].as_u64(), "{json}");
+    assert_eq!(protection["protected_bytes"], protection["bytes"], "{json}");
 }
 
 #[test]

@@ -41,6 +41,7 @@ mod parity;
 #[path = "../../world-real/tests/support/preloaded.rs"]
 mod preloaded;
 mod programs;
+mod protected;
 mod readme;
 mod rebuilt;
 mod refilled;

@@ -18,6 +18,7 @@ mod lost_files;
 mod mounted;
 mod names;
 mod parallel;
+mod protection;
 mod scrub;
 mod session;
 
@@ -48,7 +49,7 @@ pub use parallel::for_each_at_once;
 pub use policy::{
     Access, Buffering, Condition, Constant, Declared, Dimension, Direction, DiskOrder,
     Distribution, Expression, FieldAt, HISTOGRAM_EDGES_MAX, Level, ListEntry, LockKind, Nested,
-    OwnPart, Protection, RecordGrid, Reduced, Reduction, UnknownProtection,
+    OwnPart, ProtectedBytes, Protection, RecordGrid, Reduced, Reduction, UnknownProtection,
 };
 pub use scrub::ScrubbedFile;
 pub use session::{

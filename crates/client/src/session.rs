@@ -140,7 +140,7 @@ pub fn catalogue_copy(server: &ServerEntry, node: NodeConfig) -> Result<CopiedCa
 
 /// Runs `act` as a client of one server alone. That client numbers the server 0; faults are renamed
 /// to the server's own number.
-fn ask_one<R>(
+pub(crate) fn ask_one<R>(
     server: &ServerEntry,
     node: NodeConfig,
     act: impl AsyncFnOnce(&Client<RealWorld>) -> Result<R, Fault>,

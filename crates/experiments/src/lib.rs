@@ -47,9 +47,9 @@ pub use select::{Only, experiment_names, select};
 pub use simulate::Progress;
 pub use stats::{Improvement, Ratio, Sample};
 pub use studies::{
-    ClaimResult, ProgramStudy, ProgramStudyCell, ProgramStudyRow, RecordStudy, RecordStudyCell,
-    RecordStudyRow, STUDY_SCHEMA, Study, StudyCell, StudyReport, StudyRow, TableStudy, run_studies,
-    study_names,
+    ClaimResult, ProgramStudy, ProgramStudyCell, ProgramStudyRow, ProtectionStudy,
+    ProtectionStudyCell, ProtectionStudyRow, RecordStudy, RecordStudyCell, RecordStudyRow,
+    STUDY_SCHEMA, Study, StudyCell, StudyReport, StudyRow, TableStudy, run_studies, study_names,
 };
 pub use text::text;
 

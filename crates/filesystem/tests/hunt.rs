@@ -31,7 +31,7 @@ use support::{
     start_replaced,
 };
 use team::{Member, Team, TestClient};
-use units::{Duration, Instant};
+use units::{Duration, Instant, ServerId};
 use wire::{Fault, FileRecord};
 use world::{RecordTable, Records};
 use world_simulated::models::ssd::SsdSpec;
@@ -431,6 +431,8 @@ async fn check_copies(cluster: &Cluster, start: &Start) {
     for (server, status) in client.status().await.into_iter().enumerate() {
         let status = status.unwrap();
         assert_eq!((status.files_behind, status.behind), (0, Vec::new()), "server {server}");
+        let unprotected = client.unprotected_at(ServerId(server as u32)).await.unwrap();
+        assert_eq!(unprotected, Some(Vec::new()), "server {server}");
     }
 }
 

@@ -36,6 +36,7 @@ mod pages;
 mod parity;
 mod peer_meshes;
 mod plans;
+mod protected;
 mod raw;
 mod refill;
 mod refill_faults;

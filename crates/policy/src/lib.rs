@@ -13,6 +13,7 @@
 //! | Which access do the papers mean by "rbc"? | [`Pattern`] | `access` |
 //! | Which server and disk hold a block of a file? | [`Stripe`], [`Pool`] | `placement` |
 //! | Which server has a copy of what another one holds? | [`Protection`] | `placement` |
+//! | How much of a file would the loss of a server leave? | [`ProtectedBytes`] | `placement` |
 //! | In which order does a disk serve its blocks? | [`disk_order`] | `collective` |
 //! | What does each client read itself in two-phase I/O? | [`conforming_segment`] | `collective` |
 //! | Which clients make requests at a time (node grouping)? | [`NodeGroups`] | `collective` |
@@ -61,8 +62,8 @@ pub use gathering::{GatheredPart, GatheredWrite, WriteOrder};
 pub use locks::{LockKind, LockLimits, LockName, LockRefusal, LockTable, LockedRange};
 pub use placement::{
     BLOCK_BYTES_MAX, Location, PAGE_MAP_MAX, PageMap, PageMapError, Placement, Pool, PoolError,
-    Protection, ProtectionError, ROW_BLOCKS_MAX, RowPiece, Rows, Stripe, StripeError,
-    UnknownProtection, copied_file, copy_object,
+    ProtectedBytes, Protection, ProtectionError, ROW_BLOCKS_MAX, RowPiece, Rows, Stripe,
+    StripeError, UnknownProtection, Unprotected, copied_file, copy_object, part_bytes,
 };
 pub use select::{
     Answers, ApartOperator, BATCH_RECORDS_MAX, Bounds, Comparison, Condition, Constant,

@@ -138,11 +138,16 @@ impl Connection {
     }
 
     /// Metadata of a name: a dict with name, type, size (of a file: now), created, block_bytes and
-    /// servers.
+    /// servers; of a protected file protected_bytes, or None while that is unknown.
     fn stat<'py>(&self, py: Python<'py>, name: String) -> PyResult<Bound<'py, PyDict>> {
         let connection = self.connection.clone();
-        let entry = wait(py, move || connection.stat(&name))?;
-        describe(py, &entry)
+        let (entry, protected) = wait(py, move || connection.stat_protected(&name))?;
+        let described = describe(py, &entry)?;
+        if entry.file().is_some_and(|record| record.protection != Protection::None) {
+            let bytes = protected.map(|protected| protected.protected_bytes);
+            described.set_item("protected_bytes", bytes)?;
+        }
+        Ok(described)
     }
 
     /// Metadata of what is in a directory, by name.

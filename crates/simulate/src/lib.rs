@@ -23,6 +23,7 @@ mod own_models;
 mod plan;
 mod presets;
 mod program;
+mod protected;
 mod ranks;
 mod records;
 mod scenario;
@@ -42,6 +43,7 @@ pub use program::{
     Axis, POINTS_MAX, Point, Program, ProgramOutcome, RankReport, points, simulate_points,
     simulate_program,
 };
+pub use protected::{ProtectedCall, ProtectedCase, ProtectedOutcome, simulate_protected};
 pub use records::{RecordCase, RecordDelivery, RecordOutcome, simulate_records};
 pub use scenario::Scenario;
 pub use timeline::{

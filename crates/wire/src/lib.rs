@@ -67,7 +67,7 @@ pub use request::Request;
 pub use request_id::RequestId;
 pub use scrub::{ScrubRequest, Scrubbed};
 pub use select::{COUNTED_BLOCKS_MAX, HEADS_BYTES_MAX, SelectReply, SelectRequest, TakenRecords};
-pub use server::{ProcessorUse, RefillStatus, ServerRequest, ServerStatus};
+pub use server::{ProcessorUse, RefillStatus, ServerRequest, ServerStatus, UnprotectedFiles};
 
 /// Version of the messages. Both sides must have the same.
 pub const PROTOCOL_VERSION: u16 = 30;

@@ -3,7 +3,7 @@
 use crate::request_id::RequestId;
 use crate::{
     CacheAnswer, CacheCommand, ClientKey, Entry, Fault, FileSize, LineName, LineTaker, NodeEntry,
-    PlannedBlock, Request, Scrubbed, SelectReply, SentLine, ServerStatus,
+    PlannedBlock, Request, Scrubbed, SelectReply, SentLine, ServerStatus, UnprotectedFiles,
 };
 use serde::{Deserialize, Serialize};
 use units::{ClientId, FileId, ServerId, Timestamp};
@@ -197,6 +197,8 @@ pub enum Reply {
         /// True if there are further ones.
         more: bool,
     },
+    /// Files that are not protected in full.
+    Unprotected(UnprotectedFiles),
 }
 
 /// Buffer statistics of a file at a server, in blocks.

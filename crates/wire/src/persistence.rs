@@ -46,7 +46,8 @@ impl Request {
                 ServerRequest::Status
                 | ServerRequest::Stop
                 | ServerRequest::Probe { .. }
-                | ServerRequest::CatalogueCopy { .. },
+                | ServerRequest::CatalogueCopy { .. }
+                | ServerRequest::Unprotected { .. },
             ) => Persistence::Fails,
             Self::Node(request) => match request {
                 NodeRequest::Find(_)

@@ -1,7 +1,8 @@
 //! Requests for a server as a whole.
 
+use policy::Unprotected;
 use serde::{Deserialize, Serialize};
-use units::ServerId;
+use units::{FileId, ServerId};
 
 /// Request for a server as a whole.
 // Sent: append only, pinned by wire/tests/pinned_bytes.rs.
@@ -23,6 +24,26 @@ pub enum ServerRequest {
         /// Key to begin after.
         after: Option<u64>,
     },
+    /// Asks for the protected files of which something at this server is not protected now. The
+    /// reply is [`crate::Reply::Unprotected`].
+    Unprotected {
+        /// File to begin with, in the order of file numbers.
+        from: FileId,
+        /// Maximum number of files in the reply. The server may have a smaller one.
+        count: u32,
+    },
+}
+
+/// Protected files of which something at a server is not protected now.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct UnprotectedFiles {
+    /// Files in the order of their numbers.
+    pub files: Vec<(FileId, Unprotected)>,
+    /// True if more files follow.
+    pub more: bool,
+    /// False while the server does not know yet what its new data directories lack, and if nothing
+    /// may be changed because directories are lost.
+    pub is_all_known: bool,
 }
 
 /// Status of a server.
@@ -44,6 +65,9 @@ pub struct ServerStatus {
     pub disks: Vec<(u64, u64)>,
     /// Number of files on each server that has files. Only the catalogue's server reports it.
     pub files: Vec<(ServerId, u64)>,
+    /// Bytes that each server has of protected files, as far as the catalogue knows their sizes.
+    /// Only the catalogue's server reports it.
+    pub protected_parts: Vec<(ServerId, u64)>,
     /// Servers that have a copy of the catalogue with its last change. Only the catalogue's server
     /// reports them.
     pub copies: Vec<ServerId>,

@@ -15,7 +15,7 @@ mod pins;
 use policy::{
     Access, Buffering, Cooperation, Declared, Dimension, Direction, DiskOrder, Distribution,
     GatheredWrite, Level, ListEntry, LockKind, Nested, OwnPart, Placement, Pool, Prefetch,
-    Protection, Reduced, Replacement, Stripe,
+    Protection, Reduced, Replacement, Stripe, Unprotected,
 };
 use units::{ClientId, DiskId, FileId, RegionId, ServerId, Timestamp};
 use wire::{
@@ -28,7 +28,8 @@ use wire::{
     PartRequest, Place, PlanRequest, PlannedBlock, ProcessorUse, PullRequest, ReadRequest,
     RefillStatus, RegisterRequest, RenameManner, Reply, Request, RequestId, RowRequest,
     ScrubRequest, Scrubbed, SelectReply, SelectRequest, SentLine, ServerRequest, ServerStatus,
-    Special, TransferName, UnlockRequest, WriteGathered, WriteRequest, encode_record,
+    Special, TransferName, UnlockRequest, UnprotectedFiles, WriteGathered, WriteRequest,
+    encode_record,
 };
 
 pinned!(direction: Direction {
@@ -354,6 +355,8 @@ pinned!(request: Request {
         ServerRequest::Probe { silence_ms: 300 }.into(), "62 | ac 02";
     Request::Server(ServerRequest::CatalogueCopy { .. }),
         ServerRequest::CatalogueCopy { after: Some(300) }.into(), "63 | 01 ac 02";
+    Request::Server(ServerRequest::Unprotected { .. }),
+        ServerRequest::Unprotected { from: FILE, count: 300 }.into(), "64 | 09 ac 02";
     Request::Node(NodeRequest::Find(_)), NodeRequest::Find(place()).into(), "70 | 09 01 61";
     Request::Node(NodeRequest::Look { .. }), NodeRequest::Look { node: FILE }.into(), "71 | 09";
     Request::Node(NodeRequest::Make(_)), NodeRequest::Make(Box::new(new_node())).into(),
@@ -377,7 +380,8 @@ pinned!(reply: Reply {
     Reply::Entries { .. }, Reply::Entries { entries: vec![entry()], more: true },
         "03 | 01 01 61 e8 07 02 ac 02 00 00 00 00 00 00 00 00 00 00 00 01";
     Reply::Status(_), Reply::Status(Box::new(status())),
-        "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01 01 02 0a 0b 11 0c 0d 0e 0f 10 12 13";
+        "04 | 01 02 03 04 05 06 01 07 08 01 01 09 01 01 14 01 01 01 02 0a 0b 11 0c 0d 0e 0f 10 12 \
+         13";
     Reply::Buffers(_), Reply::Buffers(buffer_statistics()), "05 | 01 02 03 04 05";
     Reply::Digests(_), Reply::Digests(vec![1, 300]), "06 | 02 01 ac 02";
     Reply::Size(_), Reply::Size(SIZE), "07 | 01 ac 02";
@@ -415,6 +419,8 @@ pinned!(reply: Reply {
     Reply::CatalogueCopy { .. },
         Reply::CatalogueCopy { position: 300, records: vec![(9, vec![7, 8])], more: true },
         "1e | ac 02 01 09 02 07 08 01";
+    Reply::Unprotected(_), Reply::Unprotected(unprotected()),
+        "1f | 01 09 ac 02 05 01 02 06 01 01";
 });
 
 pinned!(cooperation: Cooperation {
@@ -749,6 +755,7 @@ fn status() -> ServerStatus {
         collective_bytes: 6,
         disks: vec![(7, 8)],
         files: vec![(SERVER, 9)],
+        protected_parts: vec![(SERVER, 20)],
         copies: vec![ServerId(1)],
         behind: vec![ServerId(2)],
         files_behind: 10,
@@ -763,6 +770,11 @@ fn status() -> ServerStatus {
         },
         processor: ProcessorUse { user_ns: 18, system_ns: 19 },
     }
+}
+
+fn unprotected() -> UnprotectedFiles {
+    let unprotected = Unprotected { file_bytes: 300, own_bytes: 5, behind: vec![(ServerId(2), 6)] };
+    UnprotectedFiles { files: vec![(FILE, unprotected)], more: true, is_all_known: true }
 }
 
 fn scrubbed() -> Scrubbed {

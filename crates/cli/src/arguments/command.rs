@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Start(Start),
     /// Stop the servers of an instance. They first write back all dirty data.
     Stop(Stop),
-    /// Show the servers of an instance.
+    /// Show the servers of an instance, and how much of protected files is protected now.
     Status(InstanceOnly),
     /// Check this machine, the hosts of a hostfile or job, and an instance.
     Doctor(Doctor),
@@ -60,7 +60,7 @@ pub(crate) enum Command {
     Tree(OnInstance<MaybeNamed>),
     /// Find files and directories of an instance.
     Find(OnInstance<Find>),
-    /// Show the metadata of a file or a directory.
+    /// Show the metadata of a file or a directory, and how much of a file is protected now.
     Stat(OnInstance<Named>),
     /// Print files of an instance.
     Cat(OnInstance<Cat>),

@@ -9,7 +9,7 @@ pub(crate) struct Reproduce {
     /// Experiments: tr94-table4, tr94-table3, cai-table2, cai-table3, cai-fig2, cai-fig3, tocs-fig4
     /// to tocs-fig15, tocs-table3, tocs-layouts, or all. Or studies, whose claims are checked:
     /// piosim-synthetic, piosim-matmul, piosim-btio-full, piosim-btio-servers,
-    /// piosim-btio-ranking, records-select, records-deliver.
+    /// piosim-btio-ranking, records-select, records-deliver, protection.
     #[arg(required = true, value_name = "EXPERIMENT")]
     pub(crate) experiments: Vec<String>,
     /// Number of trials of each case. Trial n has seed n in every case.

@@ -6,7 +6,10 @@ use crate::arguments::{Du, Find, InstanceOnly, Kind, Ls, MaybeNamed, Mkdir, Mv, 
 use crate::instances::servers::instance;
 use crate::output::format::{printable, show_size};
 use crate::output::present;
-use client::{Entry, EntryKind, Place, SCHEME, Session, Timestamp, instance_name, no_directory};
+use crate::output::protection::{protected_words, protection_json};
+use client::{
+    Entry, EntryKind, Place, Protection, SCHEME, Session, Timestamp, instance_name, no_directory,
+};
 use globset::Glob;
 use interface::{ErrorKind, ExitCode, UserError};
 use serde::{Serialize, Serializer};
@@ -169,10 +172,16 @@ fn time_of_place(session: &Session, place: &Place) -> Result<Timestamp, UserErro
 
 pub(crate) fn stat(which: &InstanceOnly, arguments: &Named) -> Result<(), UserError> {
     let name = instance_name(&arguments.name);
-    let entry = Session::new(instance(which)).look_at(&name)?;
+    let (entry, protected) = Session::new(instance(which)).look_at_protected(&name)?;
+    let protection = entry.file().map(|record| record.protection);
+    let protection = protection.filter(|protection| *protection != Protection::None);
     if which.json {
         let mut object = entry_json(&entry);
         object["schema"] = "unisono.stat/1".into();
+        if let Some(protection) = protection {
+            object["protection"] = protection_json(protected);
+            object["protection"]["by"] = protection.to_string().into();
+        }
         return present::json(&object);
     }
     let [created, changed] = [entry.made.at(), entry.modified].map(entries::time_text);
@@ -185,7 +194,10 @@ pub(crate) fn stat(which: &InstanceOnly, arguments: &Named) -> Result<(), UserEr
             present::line(&format!(
                 "  {made}, changed at {changed}; on servers {}",
                 servers.join(", ")
-            ))
+            ))?;
+            let Some(protection) = protection else { return Ok(()) };
+            let words = protected.map_or_else(|| "unknown now".to_owned(), protected_words);
+            present::line(&format!("  protection {protection}: {words}"))
         }
         EntryKind::Directory(_) if name.is_empty() => present::line("/  the root directory"),
         EntryKind::Directory(_) => {

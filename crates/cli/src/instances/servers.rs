@@ -4,6 +4,7 @@ use super::file_systems::{DiskSpace, file_systems};
 use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start};
 use crate::output::format::{plural, show_size};
 use crate::output::present;
+use crate::output::protection::{protected_words, protection_json};
 use client::{
     Direct, Instance, InstanceFile, LostDisk, LostFile, Protection, RefillStatus, ServerEntry,
     ServerState, ServerStatus, Session, WireProtection,
@@ -269,12 +270,15 @@ fn start_on_hosts(
 pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {
     let instance = instance(arguments);
     let InstanceFile { degraded, servers: entries, wire, .. } = instance.read()?;
-    let states = Session::new(instance.clone()).status()?;
+    let session = Session::new(instance.clone());
+    let states = session.status()?;
+    let protection = session.protection(&states)?;
     if arguments.json {
         let servers: Vec<_> = states.iter().map(state_json).collect();
         let directory = instance.directory();
         let mut shown = json!({
-            "schema": "unisono.status/1", "instance": directory, "wire": wire, "servers": servers
+            "schema": "unisono.status/1", "instance": directory, "wire": wire, "servers": servers,
+            "protection": protection_json(protection),
         });
         if let Some(lost) = degraded {
             shown["degraded"] = json!({ "lost": lost });
@@ -288,6 +292,10 @@ pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {
             present::lines(lost_lines(&entries, &lost))?;
         }
         states.iter().try_for_each(|state| present::line(&state_line(state)))?;
+        if let Some(sum) = protection.filter(|sum| !sum.is_whole()) {
+            let (words, size) = (protected_words(sum), show_size(sum.bytes));
+            present::line(&format!("  {words} of {size} in files with --protect"))?;
+        }
     }
     all_answer(&states)
 }

@@ -4,3 +4,4 @@ pub(crate) mod file;
 pub(crate) mod format;
 pub(crate) mod origin;
 pub(crate) mod present;
+pub(crate) mod protection;

@@ -8,9 +8,10 @@ use super::connection::Connection;
 use super::file::File;
 use super::group::random_number;
 use crate::files::{Placement, Usual, made_now, make_directories, placement};
+use crate::protection::look_at_protected;
 use filesystem::{Fault, NewFile};
 use interface::{ErrorKind, UserError};
-use policy::{Buffering, Pool, Protection, Stripe};
+use policy::{Buffering, Pool, ProtectedBytes, Protection, Stripe};
 use wire::{Entry, EntryKind, FileDefaults, FileRecord, instance_name};
 
 /// Options of a new file, in place of the defaults of its directory.
@@ -228,6 +229,16 @@ impl Connection {
     pub fn stat(&self, name: &str) -> Result<Entry, UserError> {
         let (what, name) = (format!("cannot read the metadata of {name:?}"), instance_name(name));
         self.run(|| what, async move |shared| shared.client.look_at(&name).await)
+    }
+
+    /// Entry of a name as [`stat`](Self::stat) returns it. Of a protected file with the bytes that
+    /// are protected now; `None` while a server does not know what is lost, and of other entries.
+    ///
+    /// # Errors
+    /// As for `stat`.
+    pub fn stat_protected(&self, name: &str) -> Result<(Entry, Option<ProtectedBytes>), UserError> {
+        let (what, name) = (format!("cannot read the metadata of {name:?}"), instance_name(name));
+        self.run(|| what, async move |shared| look_at_protected(&shared.client, &name).await)
     }
 
     /// Entries of a directory, by name. Sizes of files that were not closed may be old.

@@ -11,6 +11,7 @@ mod piosim_matmul;
 mod piosim_matmul_deviations;
 mod program_study;
 mod program_study_text;
+mod protection;
 mod record_study;
 mod records;
 mod report;
@@ -21,6 +22,7 @@ mod table_study;
 
 pub use claims::ClaimResult;
 pub use program_study::{ProgramStudy, ProgramStudyCell, ProgramStudyRow};
+pub use protection::{ProtectionStudy, ProtectionStudyCell, ProtectionStudyRow};
 pub use record_study::{RecordStudy, RecordStudyCell, RecordStudyRow};
 pub use report::{STUDY_SCHEMA, StudyReport, run_studies, study_names};
 pub use row::{StudyCell, StudyRow};

@@ -3,6 +3,7 @@
 use super::definition::Definition;
 use super::program_study::{ProgramDefinition, ProgramStudy};
 use super::program_study_text::program_study_text;
+use super::protection::{self, ProtectionDefinition, ProtectionStudy};
 use super::record_study::{RecordDefinition, RecordStudy};
 use super::study::Study;
 use super::study_text::study_text;
@@ -25,6 +26,8 @@ pub struct StudyReport {
     pub programs: Vec<ProgramStudy>,
     /// Studies of records, in the order of their definition.
     pub records: Vec<RecordStudy>,
+    /// Studies of protection, in the order of their definition.
+    pub protections: Vec<ProtectionStudy>,
 }
 
 /// Returns every study of caches at clients.
@@ -36,7 +39,9 @@ fn cache_studies() -> [Definition; 2] {
 pub fn study_names() -> Vec<&'static str> {
     let caches = cache_studies().into_iter().map(|study| study.name);
     let programs = piosim_btio::studies().into_iter().map(|study| study.name);
-    caches.chain(programs).chain(records::studies().into_iter().map(|study| study.name)).collect()
+    let records = records::studies().into_iter().map(|study| study.name);
+    let protections = protection::studies().into_iter().map(|study| study.name);
+    caches.chain(programs).chain(records).chain(protections).collect()
 }
 
 /// Runs the studies of these names; others are ignored. `progress` is called after each trial. The
@@ -60,7 +65,10 @@ pub fn run_studies(
     let records = records::studies().into_iter().filter(|study| is_wanted(study.name));
     let run = |study: RecordDefinition| study.run(trials, progress);
     let records = records.map(run).collect::<Result<Vec<_>, _>>()?;
-    Ok(StudyReport { schema: STUDY_SCHEMA, studies, programs, records })
+    let protections = protection::studies().into_iter().filter(|study| is_wanted(study.name));
+    let run = |study: ProtectionDefinition| study.run(trials, progress);
+    let protections = protections.map(run).collect::<Result<Vec<_>, _>>()?;
+    Ok(StudyReport { schema: STUDY_SCHEMA, studies, programs, records, protections })
 }
 
 impl StudyReport {
@@ -69,7 +77,8 @@ impl StudyReport {
         let caches = self.studies.iter().map(study_text);
         let programs = self.programs.iter().map(program_study_text);
         let records = self.records.iter().map(RecordStudy::text);
-        caches.chain(programs).chain(records).collect::<Vec<String>>().join("\n")
+        let protections = self.protections.iter().map(ProtectionStudy::text);
+        caches.chain(programs).chain(records).chain(protections).collect::<Vec<String>>().join("\n")
     }
 
     /// Checks the claims of all studies.
@@ -80,6 +89,7 @@ impl StudyReport {
     pub fn check(&self) -> Result<(), UserError> {
         self.studies.iter().try_for_each(Study::check)?;
         self.programs.iter().try_for_each(ProgramStudy::check)?;
-        self.records.iter().try_for_each(RecordStudy::check)
+        self.records.iter().try_for_each(RecordStudy::check)?;
+        self.protections.iter().try_for_each(ProtectionStudy::check)
     }
 }

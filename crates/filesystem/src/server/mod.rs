@@ -7,6 +7,7 @@
 //! | `state.rs` | its parts, and what all requests use |
 //! | `counters.rs`, `stop.rs` | what its status counts, and its end |
 //! | `requests.rs`, `answer.rs`, `faults.rs` | one request and its answer |
+//! | `unprotected.rs` | which files are not protected in full now |
 //! | `liveness.rs` | pings of clients that others wait for |
 //! | `other_servers.rs` | calls of this server to others |
 //! | `mirrors/` | copies of mirrored files: those of its own parts, and those that it has |
@@ -45,6 +46,7 @@ mod service;
 mod state;
 mod stop;
 pub(crate) mod transfers;
+mod unprotected;
 
 pub use catalogue::{
     COPIES_MAX, OtherServer, POSITION_KEY as COPY_POSITION_KEY, position_of as copy_position,

@@ -123,7 +123,11 @@ impl<W: World> Server<W> {
         call: (PeerId, RequestId),
         request: ServerRequest,
     ) -> Result<(), Infallible> {
-        if let ServerRequest::CatalogueCopy { .. } = request {
+        let is_list = matches!(
+            request,
+            ServerRequest::Unprotected { .. } | ServerRequest::CatalogueCopy { .. }
+        );
+        if is_list {
             let large = Some((Source::Memory, LARGE_ANSWER_BYTES));
             return self.answer(call, large, rare(self.serve_server(call.0, request))).await;
         }
@@ -195,6 +199,9 @@ impl<W: World> Server<W> {
     ) -> Result<Answer<W::Payload>, Fault> {
         match request {
             ServerRequest::Status => self.status().await,
+            ServerRequest::Unprotected { from, count } => {
+                Ok(Reply::Unprotected(self.unprotected_files(from, count).await).into())
+            }
             ServerRequest::Stop => self.cache().write_back_all().await.map(|()| Reply::Done.into()),
             ServerRequest::Probe { silence_ms } => {
                 Ok(self.probe_clients(from, silence_ms).await.into())
@@ -215,6 +222,7 @@ impl<W: World> Server<W> {
             collective_bytes: self.memory().buffer_bytes(),
             disks,
             files: self.catalogue().map_or_else(Vec::new, Catalogue::files),
+            protected_parts: self.catalogue().map_or_else(Vec::new, Catalogue::protected_parts),
             copies: self.catalogue().map_or_else(Vec::new, |it| it.copies().current()),
             behind: self.catalogue().map_or_else(Vec::new, Catalogue::behind),
             files_behind: self.mirrors().files_behind(),

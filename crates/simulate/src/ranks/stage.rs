@@ -72,6 +72,13 @@ impl<P: Kind> Stage<P> {
         self.machine.world(self.servers + rank)
     }
 
+    /// Loses all that a server has, and starts it again without.
+    pub(crate) fn lose_server(&self, scenario: &Scenario, id: u32) {
+        self.machine.kill(id);
+        let task = servers::start_without_data(scenario, &self.machine, id);
+        self.tasks.borrow_mut().push(task);
+    }
+
     /// Runs what each rank does on its node, until all have ended or one has failed. Returns the
     /// results by rank. What comes beside a result, such as connections, stays open: closing it
     /// costs time of the other nodes, with thousands of ranks more than a transfer.

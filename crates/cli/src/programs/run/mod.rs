@@ -27,7 +27,7 @@ use crate::instances::servers;
 use crate::output::format::plural;
 use crate::output::present;
 use crate::programs::launch::{CannotStart, exit_code, find, refuse_ranks, spawn_failed};
-use client::{Direct, Session};
+use client::{Direct, Instance, ProtectedBytes, ServerState, Session};
 use cluster::{
     HostOptions, JobInstance, JobProgram, LostData, Program, ServerOptions, Signals, Target,
 };
@@ -41,7 +41,8 @@ use report::Report;
 use staging::{CopyOut, Files, StagedOut};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 use what_if::WhatIf;
 
 /// Most bytes by which the rate of staging out is measured.
@@ -52,6 +53,13 @@ const LIMIT_BYTES_MAX: u64 = 1 << 30;
 
 /// Time limit of a server on another host to start, and again to be ready, in seconds.
 const START_TIMEOUT_S: u32 = 60;
+
+/// Most time that servers get to write back what the program wrote last, before the report says how
+/// much is protected.
+const WRITE_BACK_MAX: Duration = Duration::from_secs(2);
+
+/// Pause before they are asked again.
+const WRITE_BACK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Exit code after a signal that ended everything.
 const INTERRUPTED: u8 = 130;
@@ -241,7 +249,7 @@ fn finish<'a>(
         notes.push(format!("no report: {}", error.cause));
         Report::default()
     });
-    let servers = Session::new(instance.clone()).status().unwrap_or_default();
+    let (servers, protection) = states_after(&instance);
     let files = Files::after(&instance, ending.code != 0).unwrap_or_else(|error| {
         errors.push(error);
         Files::default()
@@ -282,6 +290,7 @@ fn finish<'a>(
         ending,
         report,
         servers,
+        protection,
         limits,
         files,
         here: staging::working_directory(),
@@ -293,6 +302,23 @@ fn finish<'a>(
         what_if,
         compared: None,
         processor: None,
+    }
+}
+
+/// Returns the states of the servers after the program. With the share of the files that is
+/// protected once servers have written back what the program wrote last, or after a time, if they
+/// have not.
+fn states_after(instance: &Instance) -> (Vec<ServerState>, Option<ProtectedBytes>) {
+    let session = Session::new(instance.clone());
+    let servers = session.status().unwrap_or_default();
+    let ends = Instant::now() + WRITE_BACK_MAX;
+    loop {
+        let protection = session.protection(&servers).unwrap_or_default();
+        let is_settled = protection.is_none_or(ProtectedBytes::is_whole);
+        if is_settled || Instant::now() >= ends {
+            return (servers, protection);
+        }
+        thread::sleep(WRITE_BACK_PAUSE);
     }
 }
 

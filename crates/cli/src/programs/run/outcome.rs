@@ -6,7 +6,8 @@ use super::report::Report;
 use super::staging::{Files, StagedOut};
 use super::what_if::WhatIf;
 use crate::arguments::Run;
-use client::{InstanceFile, ServerState};
+use crate::output::protection::protection_json;
+use client::{InstanceFile, ProtectedBytes, ServerState};
 use interface::UserError;
 use measure::PlainRates;
 use serde_json::{Value, json};
@@ -20,6 +21,8 @@ pub(super) struct Outcome<'a> {
     pub(super) ending: Ending,
     pub(super) report: Report,
     pub(super) servers: Vec<ServerState>,
+    /// Share of the protected files that is protected after the program; `None` if unknown.
+    pub(super) protection: Option<ProtectedBytes>,
     pub(super) limits: Option<PlainRates>,
     pub(super) files: Files,
     /// Working directory of the program, as names begin with it.
@@ -135,6 +138,7 @@ impl Outcome<'_> {
                 "files": self.files.names.len(), "bytes": self.files.bytes,
                 "mirrored": self.files.mirrored,
                 "with_parity": self.files.with_parity, "files_behind": self.files_behind(),
+                "protection": protection_json(self.protection),
             },
             "checked": self.checked.is_ok(),
             "place": self.place_json(),

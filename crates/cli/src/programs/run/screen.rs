@@ -11,6 +11,8 @@ use super::staging::from_here;
 use super::what_if::WhatIf;
 use crate::instances::servers::wire_words;
 use crate::output::format::{plural, printable, show_size};
+use crate::output::protection::protected_words;
+use client::ProtectedBytes;
 use measure::PlainRates;
 use std::collections::BTreeSet;
 
@@ -107,12 +109,23 @@ fn protection(outcome: &Outcome<'_>) -> Option<String> {
     if files == 0 || outcome.file.servers.len() < 2 {
         return None;
     }
+    let is_whole = outcome.protection.is_some_and(ProtectedBytes::is_whole);
     let words = match (protected, outcome.files_behind()) {
         (0, _) => "once: a lost data directory loses files (--protect mirror keeps them)".into(),
-        (_, 0) if protected == files => format!("{how}: the loss of any one server loses nothing"),
-        (_, 0) => format!("{how}: {protected} of {}; others once", plural(files as u64, "file")),
+        (_, 0) if protected == files && is_whole => {
+            format!("{how}: the loss of any one server loses nothing")
+        }
+        (_, 0) if is_whole => {
+            format!("{how}: {protected} of {}; others once", plural(files as u64, "file"))
+        }
         (_, behind) => {
-            format!("{how}, but the protection of {} lacks changes", plural(behind, "file"))
+            let share =
+                outcome.protection.map_or_else(|| "how much is unknown".into(), protected_words);
+            let lacking = match behind {
+                0 => String::new(),
+                _ => format!("; the protection of {} lacks changes", plural(behind, "file")),
+            };
+            format!("{how}, {share}{lacking}")
         }
     };
     Some(format!("  stored  {words}"))

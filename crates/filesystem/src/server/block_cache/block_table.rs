@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
 use units::{ByteRange, DiskId, FileId};
-use wire::BufferStatistics;
+use wire::{BufferStatistics, FileRecord};
 use world::World;
 
 /// A block that needs room.
@@ -186,6 +186,18 @@ impl<W: World> BlockTable<W> {
         })
         .max()
         .unwrap_or(0)
+    }
+
+    /// Returns the files, from `from` on, of which the disks may lack bytes, with their number.
+    pub(super) fn unstored(&self, from: FileId) -> BTreeMap<FileId, (FileRecord, u64)> {
+        let mut unstored = BTreeMap::<FileId, (FileRecord, u64)>::new();
+        for ((file, _), entry) in self.entries.borrow().range((from, 0)..) {
+            let bytes = entry.unstored_bytes();
+            if bytes > 0 {
+                unstored.entry(*file).or_insert_with(|| (entry.file().record(), 0)).1 += bytes;
+            }
+        }
+        unstored
     }
 
     /// True when a block is occupied, or may become so.

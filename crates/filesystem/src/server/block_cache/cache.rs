@@ -28,10 +28,11 @@ use crate::server::files::open_file::OpenFile;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::transfers::transfer_watchdog::TransferWatchdog;
 use policy::Buffering;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 use units::{ByteRange, FileId, Run};
-use wire::{BufferStatistics, Fault};
+use wire::{BufferStatistics, Fault, FileRecord};
 use world::{Payload, World};
 
 /// Block cache of one server.
@@ -329,6 +330,12 @@ impl<W: World> BlockCache<W> {
     /// in with the same stripe.
     pub(crate) fn reach(&self, file: &OpenFile) -> u64 {
         self.table.unstored_end(file)
+    }
+
+    /// Returns the files, from `from` on, of which the disks may lack bytes that clients have
+    /// written, with the number of these bytes.
+    pub(crate) fn unstored(&self, from: FileId) -> BTreeMap<FileId, (FileRecord, u64)> {
+        self.table.unstored(from)
     }
 
     /// Begins to write back the dirty blocks of a file that no client has open any more.

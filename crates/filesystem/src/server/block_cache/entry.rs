@@ -34,6 +34,8 @@ pub(crate) struct Entry<W: World> {
     occupancy: Rc<Occupancy>,
     /// End of the bytes that are being written to the disk, relative to the block; 0 for none.
     leaving_end: Cell<u64>,
+    /// Number of these bytes.
+    leaving_bytes: Cell<u64>,
     /// Place in the list of dirty blocks, while it is dirty.
     dirty_place: Cell<Option<(DiskId, u64)>>,
     /// Number of times that it has forgotten what the disk had.
@@ -126,6 +128,7 @@ impl<W: World> Entry<W> {
             busy: Cell::new(false),
             rested: Signal::default(),
             leaving_end: Cell::new(0),
+            leaving_bytes: Cell::new(0),
             occupancy,
             dirty_place: Cell::default(),
             forgotten: Cell::new(0),
@@ -218,6 +221,12 @@ impl<W: World> Entry<W> {
     pub(crate) fn unstored_end(&self) -> Option<u64> {
         let dirty = self.state.borrow().dirty.iter().map(|range| range.end).max();
         Some(dirty.unwrap_or(0).max(self.leaving_end.get())).filter(|end| *end > 0)
+    }
+
+    /// Number of bytes that the disk may lack, also those on their way there.
+    pub(super) fn unstored_bytes(&self) -> u64 {
+        let bytes = self.state.borrow().dirty.bytes() + self.leaving_bytes.get();
+        bytes.min(self.length())
     }
 
     /// True when the disk lacks some of it, and no task is writing it back.
@@ -387,6 +396,8 @@ impl<W: World> Entry<W> {
         let unwritten = Unwritten { entry: self, parts: self.cut_dirty().into() };
         let ends = unwritten.parts.iter().map(|(offset, payload)| offset + payload.length());
         self.leaving_end.set(ends.max().unwrap_or(0));
+        let leaving = unwritten.parts.iter().map(|(_, payload)| payload.length());
+        self.leaving_bytes.set(leaving.sum());
         self.list();
         unwritten
     }
@@ -467,6 +478,7 @@ impl<W: World> Drop for Unwritten<'_, W> {
             self.entry.state.borrow_mut().dirty.insert(range);
         }
         self.entry.leaving_end.set(0);
+        self.entry.leaving_bytes.set(0);
         self.entry.list();
     }
 }

@@ -137,6 +137,11 @@ impl<W: World> Catalogue<W> {
         self.tree.borrow().files()
     }
 
+    /// Returns the number of bytes of protected files on each server that has some.
+    pub(crate) fn protected_parts(&self) -> Vec<(ServerId, u64)> {
+        self.tree.borrow().protected_parts()
+    }
+
     /// Returns the servers of whose parts of mirrored files copies may be behind.
     pub(crate) fn behind(&self) -> Vec<ServerId> {
         self.behind.borrow().iter().copied().collect()

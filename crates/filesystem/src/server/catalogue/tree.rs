@@ -3,10 +3,11 @@
 //! Invariants:
 //! - Every node but the root has a parent, a directory that lists it.
 //! - No directory lies within itself.
-//! - `files` counts the files of each server.
+//! - `files` counts the files of each server, and `protected` the bytes of protected ones.
 
 use super::name;
 use super::node::{Node, NodeKind};
+use policy::{Protection, part_bytes};
 use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
 use std::rc::Rc;
@@ -44,6 +45,8 @@ pub(super) struct Tree {
     directories: BTreeMap<FileId, BTreeMap<Rc<str>, FileId>>,
     /// Number of files on each server that has one.
     files: BTreeMap<ServerId, u64>,
+    /// Number of bytes of protected files on each server that has had one.
+    protected: BTreeMap<ServerId, u128>,
 }
 
 impl Tree {
@@ -54,7 +57,8 @@ impl Tree {
         nodes: impl IntoIterator<Item = (FileId, Node)>,
     ) -> Result<Self, String> {
         let directories = BTreeMap::from([(ROOT, BTreeMap::new())]);
-        let mut tree = Self { root, nodes: BTreeMap::new(), directories, files: BTreeMap::new() };
+        let (files, protected) = (BTreeMap::new(), BTreeMap::new());
+        let mut tree = Self { root, nodes: BTreeMap::new(), directories, files, protected };
         let nodes: BTreeMap<FileId, Node> = nodes.into_iter().collect();
         for (id, node) in &nodes {
             if node.is_directory() {
@@ -320,6 +324,9 @@ impl Tree {
         for server in servers_of(&node) {
             *self.files.entry(server).or_default() += 1;
         }
+        for (server, bytes) in protected_parts(&node) {
+            *self.protected.entry(server).or_default() += u128::from(bytes);
+        }
         if let Some(old) = self.nodes.insert(id, node) {
             self.uncount(&old);
         }
@@ -334,11 +341,21 @@ impl Tree {
                 }
             }
         }
+        for (server, bytes) in protected_parts(node) {
+            *self.protected.entry(server).or_default() -= u128::from(bytes);
+        }
     }
 
     /// Returns the servers that have files, with the number of files of each.
     pub(super) fn files(&self) -> Vec<(ServerId, u64)> {
         self.files.iter().map(|(server, files)| (*server, *files)).collect()
+    }
+
+    /// Returns the number of bytes of protected files on each server that has some.
+    pub(super) fn protected_parts(&self) -> Vec<(ServerId, u64)> {
+        let parts = self.protected.iter().filter(|(_, bytes)| **bytes > 0);
+        let counted = |bytes: &u128| u64::try_from(*bytes).unwrap_or(u64::MAX);
+        parts.map(|(server, bytes)| (*server, counted(bytes))).collect()
     }
 
     /// Lists at most `count` files behind `after`, in the order of their numbers, and tells if
@@ -419,6 +436,19 @@ fn servers_of(node: &Node) -> impl Iterator<Item = ServerId> + '_ {
     };
     file.into_iter()
         .flat_map(|(stripe, pool)| (0..stripe.servers).map(|place| pool.server(ServerId(place))))
+}
+
+/// Returns the number of bytes that each server has of a protected file; none for other entries.
+fn protected_parts(node: &Node) -> impl Iterator<Item = (ServerId, u64)> + '_ {
+    let file = match &node.kind {
+        NodeKind::File { protection: Protection::None, .. } => None,
+        NodeKind::File { size, stripe, pool, .. } => Some((size.bytes, stripe, pool)),
+        NodeKind::Directory { .. } | NodeKind::Special(_) => None,
+    };
+    file.into_iter().flat_map(|(bytes, stripe, pool)| {
+        let places = (0..stripe.servers).map(ServerId);
+        places.map(move |place| (pool.server(place), part_bytes(stripe, place, bytes)))
+    })
 }
 
 /// Returns a node's entry for clients.

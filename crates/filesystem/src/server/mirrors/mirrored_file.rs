@@ -31,7 +31,7 @@ pub(crate) struct MirroredFile {
     /// Rows, if the file has parity.
     pub(super) rows: Option<Rows>,
     /// Record with which it is marked.
-    pub(super) record: FileRecord,
+    pub(crate) record: FileRecord,
     /// Range of its objects that is marked on stable storage.
     mark: Cell<Option<ByteRange>>,
     /// True while a mark is being made, or made longer.
@@ -219,6 +219,12 @@ impl MirroredFile {
     /// True while a copy, or parity, may lack changes.
     pub(crate) fn is_behind(&self) -> bool {
         self.partners.iter().any(Partner::is_behind)
+    }
+
+    /// Places, among the servers of the file, whose copy or parity may lack changes.
+    pub(crate) fn places_behind(&self) -> Vec<ServerId> {
+        let behind = self.partners.iter().filter(|partner| partner.is_behind());
+        behind.filter_map(|partner| self.record.place_of(partner.server)).collect()
     }
 
     /// True while a mark is on stable storage.

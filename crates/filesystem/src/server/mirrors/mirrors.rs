@@ -183,7 +183,7 @@ impl<W: World> Mirrors<W> {
     }
 
     /// Returns the files whose copies may be behind.
-    pub(super) fn behind(&self) -> Vec<Rc<MirroredFile>> {
+    pub(crate) fn behind(&self) -> Vec<Rc<MirroredFile>> {
         self.files.borrow().values().filter(|file| file.is_behind()).cloned().collect()
     }
 

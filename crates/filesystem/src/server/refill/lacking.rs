@@ -231,8 +231,18 @@ impl<W: World> Lacking<W> {
         listed.values().any(|known| is_lost(&known.file))
     }
 
+    /// Returns the records of all files of which something is lacking.
+    pub(crate) fn records(&self) -> Vec<FileRecord> {
+        self.listed.borrow().values().map(|known| known.file.record.clone()).collect()
+    }
+
+    /// True while it is not known what some new directories lack.
+    pub(crate) fn is_listing(&self) -> bool {
+        !self.unlisted.borrow().is_empty()
+    }
+
     /// Returns what is lacking of a file.
-    pub(super) fn of(&self, file: FileId) -> Option<LackingFile> {
+    pub(crate) fn of(&self, file: FileId) -> Option<LackingFile> {
         self.listed.borrow().get(&file).map(|listed| listed.file.clone())
     }
 
