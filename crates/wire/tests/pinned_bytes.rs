@@ -411,16 +411,14 @@ pinned!(reply: Reply {
     Reply::Copied { .. }, Reply::Copied { position: 300 }, "18 | ac 02";
     Reply::Length { .. }, Reply::Length { bytes: Some(300) }, "19 | 01 ac 02";
     Reply::Servers(_), Reply::Servers(vec![SERVER]), "1a | 01 01";
-    Reply::Scrubbed(_), Reply::Scrubbed(scrubbed()),
-        "1b | 01 ac 02 01 02 03 04 01 05 06 01 07 08";
+    Reply::Scrubbed(_), Reply::Scrubbed(scrubbed()), "1b | 01 ac 02 01 02 03 04 01 05 06 01 07 08";
     Reply::LostCopy, Reply::LostCopy, "1c";
     Reply::Select(_), Reply::Select(Box::new(SelectReply::Number(Reduced::Count(3)))),
         "1d | 02 00 03";
     Reply::CatalogueCopy { .. },
-        Reply::CatalogueCopy { position: 300, records: vec![(9, vec![7, 8])], more: true },
-        "1e | ac 02 01 09 02 07 08 01";
-    Reply::Unprotected(_), Reply::Unprotected(unprotected()),
-        "1f | 01 09 ac 02 05 01 02 06 01 01";
+        Reply::CatalogueCopy { position: 3, records: vec![(9, a().into())], more: true },
+        "1e | 03 01 09 01 61 01";
+    Reply::Unprotected(_), Reply::Unprotected(unprotected()), "1f | 01 09 ac 02 05 01 02 06 01 01";
 });
 
 pinned!(cooperation: Cooperation {

@@ -79,15 +79,8 @@ impl<W: World> Server<W> {
         let refill = (Rc::clone(&lacking), Rc::clone(&write_failures));
         let kept_sizes = Rc::new(kept_sizes);
         let sizes = Rc::clone(&kept_sizes);
-        let mirrors = Mirrors::new(
-            world.clone(),
-            (config.id, config.cache_bytes),
-            told,
-            known,
-            marks,
-            refill,
-            sizes,
-        );
+        let own = (config.id, config.cache_bytes);
+        let mirrors = Mirrors::new(world.clone(), own, told, known, marks, refill, sizes);
         let mirrors = Rc::new(mirrors);
         let (failures, copies) = (Rc::clone(&write_failures), Rc::clone(&mirrors));
         let files = OpenFiles::default();
