@@ -17,9 +17,9 @@ const NOTE: &str = "No paper has figures of these; the claims are ours. All clie
     its name says. The machine of 1994 is that of TOCS 1997, with contiguous files; the cluster \
     has 16 servers with an NVMe device each. Without a server, what it had comes from copies, or \
     is made of the rest of its rows. The bound is the share of data in what a write stores; where \
-    disks are the limit, no write of whole rows is faster. Parity is behind it, since each block \
-    of a row is combined with the parity on the disk for itself: disks of these machines have no \
-    page cache before them.";
+    disks are the limit, no write of whole rows is faster. The changes of a row are collected, and \
+    its parity is written once. What is written again is read before, by two servers: disks of \
+    these machines have no page cache before them.";
 
 const DISKS: &str = "1994";
 const CLUSTER: &str = "cluster";
@@ -187,7 +187,7 @@ impl ProtectionStudyRow {
 }
 
 fn claims(rows: &[ProtectionStudyRow]) -> Vec<ClaimResult> {
-    use ProtectedCall::{Read, ReadWithout, WriteAgain, WriteBlocks, WriteNew, WriteRecords};
+    use ProtectedCall::{Read, ReadWithout, WriteAgain, WriteBlocks, WriteNew};
     let of = |machine: &str, kind: ProtectedCall| {
         rows.iter().find(|row| row.machine == machine && row.kind == kind)
     };
@@ -199,13 +199,25 @@ fn claims(rows: &[ProtectionStudyRow]) -> Vec<ClaimResult> {
                 row.is(&[Read]).then(|| row.shares().all(|(share, _)| (share - 1.0).abs() < 0.02))
             },
         ),
-        ClaimResult::check("whole rows where disks are the limit: share <= bound", rows, |row| {
-            let is_meant = row.machine == DISKS && row.is(&[WriteNew, WriteAgain]);
-            is_meant.then(|| row.shares().all(|(share, bound)| share <= bound))
-        }),
-        ClaimResult::check("writes: copies faster than parity", rows, |row| {
+        ClaimResult::check(
+            "whole rows where disks are the limit: share <= bound, within 1 %",
+            rows,
+            |row| {
+                let is_meant = row.machine == DISKS && row.is(&[WriteNew, WriteAgain]);
+                is_meant.then(|| row.shares().all(|(share, bound)| share <= 1.01 * bound))
+            },
+        ),
+        ClaimResult::check(
+            "a new file where disks are the limit: parity at its bound, within 3 %",
+            rows,
+            |row| {
+                let is_meant = row.machine == DISKS && row.is(&[WriteNew]);
+                is_meant.then(|| row.shares().skip(1).all(|(share, bound)| share > 0.97 * bound))
+            },
+        ),
+        ClaimResult::check("again, and blocks: copies faster than parity", rows, |row| {
             let (copies, parity) = row.copies_and_parity();
-            let is_meant = row.is(&[WriteNew, WriteAgain, WriteBlocks, WriteRecords]);
+            let is_meant = row.is(&[WriteAgain, WriteBlocks]);
             is_meant.then(|| parity.iter().all(|share| *share < copies))
         }),
         ClaimResult::check("whole rows with parity: again slower than new", rows, |row| {
