@@ -55,6 +55,7 @@ impl<W: World> Server<W> {
             return Err(Fault::BadRequest { cause });
         }
         self.kept_sizes().forget(copy_object(file));
+        self.mirrors().drop_pending(file).await;
         self.disks().remove_copy(file).await?;
         Ok(Reply::Done.into())
     }

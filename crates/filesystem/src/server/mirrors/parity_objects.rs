@@ -101,6 +101,15 @@ impl<W: World> Mirrors<W> {
         Ok(())
     }
 
+    /// Forgets the changes of the parity of a file that has none any more.
+    pub(crate) async fn drop_pending(&self, file: FileId) {
+        for number in (0..self.world.disks().len() as u32).map(DiskId) {
+            // One that is being written comes before the removal.
+            drop(self.parity.turn(file, number).lock().await);
+        }
+        self.parity.forget(file);
+    }
+
     /// Writes the changes of a range of parity, whose turn is held.
     async fn write_pending_in(
         &self,
