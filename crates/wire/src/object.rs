@@ -145,6 +145,10 @@ pub enum ObjectRequest {
         /// Size that the file has since the cut.
         size: FileSize,
     },
+    /// Asks for the digests of a piece of what the receiver and further servers hold of a row, the
+    /// parity first. The reply is [`Reply::Digests`](crate::Reply::Digests). While the receiver
+    /// asks the next one, its piece does not change.
+    RowDigests(Box<RowRequest>),
 }
 
 /// Piece of a row, and the servers that combine it.

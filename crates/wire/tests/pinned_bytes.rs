@@ -206,12 +206,10 @@ pinned!(request: Request {
     Request::Object(ObjectRequest::Combine { .. }),
         ObjectRequest::Combine { file: FILE, disk: DISK, offset: 300, size: SIZE }.into(),
         "03 | 0c 09 02 ac 02 01 ac 02";
-    Request::Object(ObjectRequest::Gather(_)),
-        ObjectRequest::Gather(Box::new(row())).into(),
+    Request::Object(ObjectRequest::Gather(_)), ObjectRequest::Gather(Box::new(row())).into(),
         "03 | 0d 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 \
          ac 02 04 05 02 02 01";
-    Request::Object(ObjectRequest::Encode(_)),
-        ObjectRequest::Encode(Box::new(row())).into(),
+    Request::Object(ObjectRequest::Encode(_)), ObjectRequest::Encode(Box::new(row())).into(),
         "03 | 0e 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 \
          ac 02 04 05 02 02 01";
     Request::Object(ObjectRequest::Reach { .. }),
@@ -222,6 +220,10 @@ pinned!(request: Request {
     Request::Object(ObjectRequest::CutParity { .. }),
         ObjectRequest::CutParity { record: Box::new(record()), size: SIZE }.into(),
         "03 | 11 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 01 ac 02";
+    Request::Object(ObjectRequest::RowDigests(_)),
+        ObjectRequest::RowDigests(Box::new(row())).into(),
+        "03 | 12 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01 \
+         ac 02 04 05 02 02 01";
     Request::Block(BlockRequest::Pull(_)),
         BlockRequest::Pull(pull()).into(), "10 | 09 01 02 03 05 04";
     Request::Block(BlockRequest::Page { .. }),
@@ -255,8 +257,7 @@ pinned!(request: Request {
     Request::Collective(CollectiveRequest::Select(_)),
         CollectiveRequest::Select(Box::new(SelectRequest::End { number: 7 })).into(),
         "26 | 06 07";
-    Request::File(FileRequest::Open(_)),
-        FileRequest::Open(record()).into(),
+    Request::File(FileRequest::Open(_)), FileRequest::Open(record()).into(),
         "30 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01";
     Request::File(FileRequest::Close { .. }),
         FileRequest::Close { file: FILE, recorded: SIZE }.into(), "31 | 09 01 ac 02";
@@ -266,8 +267,7 @@ pinned!(request: Request {
         FileRequest::KeepSize { file: FILE }.into(), "33 | 09";
     Request::File(FileRequest::SetModified { .. }),
         FileRequest::SetModified { file: FILE, modified: TIME }.into(), "34 | 09 ac 02";
-    Request::File(FileRequest::Measure(_)),
-        FileRequest::Measure(record()).into(),
+    Request::File(FileRequest::Measure(_)), FileRequest::Measure(record()).into(),
         "35 | 09 01 61 ac 02 01 40 02 03 01 02 00 01 00 00 02 01 01 01 01 01 02 03 01";
     Request::File(FileRequest::OpenSizes { .. }),
         FileRequest::OpenSizes { after: Some(FILE) }.into(), "36 | 01 09";

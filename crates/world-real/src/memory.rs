@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use units::{PieceRun, Run};
-use world::{Memory, Payload};
+use world::{Memory, Payload, crc_of_xor};
 
 /// Reference-counted bytes.
 struct Area {
@@ -188,6 +188,10 @@ impl Payload for RealPayload {
             to.iter_mut().zip(both).for_each(|(to, (one, other))| *to = one ^ other);
         });
         memory.freeze()
+    }
+
+    fn digest_of_xor(digests: &[u32], length: u64) -> Option<u32> {
+        Some(crc_of_xor(digests, length))
     }
 }
 

@@ -24,7 +24,7 @@ mod scope;
 mod tasks;
 
 pub use disk::{Damage, Disk, DiskError, Disks, ObjectMetadata, OrdinaryFile, Space};
-pub use memory::{Memory, Payload, Payloads};
+pub use memory::{Memory, Payload, Payloads, crc_of_xor};
 pub use network::{
     Address, HEADER_BYTES_MAX, Header, Incoming, Loan, Message, Network, NetworkError, Place,
 };

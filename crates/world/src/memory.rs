@@ -27,6 +27,26 @@ pub trait Payload: Clone + 'static {
     /// Returns the exclusive or of this and another payload of the same length. Panics when their
     /// lengths differ. Traced data becomes data of no origin.
     fn xor(&self, other: &Self) -> Self;
+
+    /// Returns the digest of the exclusive or of payloads of `length` bytes that have these
+    /// digests; `None` for data whose digests do not tell it.
+    fn digest_of_xor(digests: &[u32], length: u64) -> Option<u32>;
+}
+
+/// Bytes of zeros whose CRC is computed at a time.
+const ZEROS: [u8; 4096] = [0; 4096];
+
+/// Returns the CRC32C of the exclusive or of data of `length` bytes each, which have these CRCs.
+///
+/// CRCs are linear, but for what that of zeros adds to each.
+pub fn crc_of_xor(crcs: &[u32], length: u64) -> u32 {
+    let (mut zeros, mut left) = (0, length);
+    while left > 0 {
+        let some = left.min(ZEROS.len() as u64);
+        zeros = crc32c::crc32c_append(zeros, &ZEROS[..some as usize]);
+        left -= some;
+    }
+    crcs.iter().fold(zeros, |sum, crc| sum ^ crc ^ zeros)
 }
 
 /// A mutable area of memory of fixed length; clones are handles to the same area.
@@ -65,4 +85,24 @@ pub trait Payloads: 'static {
     /// Returns a memory with the contents of `payload`; without a copy when the payload is the only
     /// handle to the whole of its bytes.
     fn thaw(&self, payload: Self::Payload) -> Self::Memory;
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves: the CRC of an exclusive or follows from the CRCs, for any number of data.
+    use super::*;
+
+    #[test]
+    fn the_crc_of_an_exclusive_or_follows_from_the_crcs() {
+        for length in [0, 1, 7, 4096, 10_000_usize] {
+            let data = |seed: usize| (0..length).map(move |at| (at * seed + seed * 7 + 3) as u8);
+            for count in 1..5 {
+                let all: Vec<Vec<u8>> = (0..count).map(|seed| data(seed + 1).collect()).collect();
+                let crcs: Vec<u32> = all.iter().map(|one| crc32c::crc32c(one)).collect();
+                let xor = |at: usize| all.iter().fold(0, |sum, one| sum ^ one[at]);
+                let combined: Vec<u8> = (0..length).map(xor).collect();
+                assert_eq!(crc_of_xor(&crcs, length as u64), crc32c::crc32c(&combined));
+            }
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::Kind;
 use super::phantom::measure;
-use crate::{Memory, Payload};
+use crate::{Memory, Payload, crc_of_xor};
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::Rc;
@@ -59,6 +59,10 @@ impl Payload for Bytes {
     fn xor(&self, other: &Self) -> Self {
         assert!(self.length == other.length, "both payloads must have the same length");
         self.iter().zip(other.iter()).map(|(one, other)| one ^ other).collect::<Vec<u8>>().into()
+    }
+
+    fn digest_of_xor(digests: &[u32], length: u64) -> Option<u32> {
+        Some(crc_of_xor(digests, length))
     }
 }
 

@@ -55,7 +55,6 @@ impl<W: World> Server<W> {
         if !self.clients().is_part_owner(from) {
             return Err(bad("a server must say hello before it uses copies"));
         }
-        let failed = |error| disk_fault(self.config().id, &error);
         self.lacking().until_listed().await;
         match request {
             request @ (ObjectRequest::Hello { .. }
@@ -69,6 +68,7 @@ impl<W: World> Server<W> {
             | ObjectRequest::Encode(_)
             | ObjectRequest::Reach { .. }
             | ObjectRequest::Reached { .. }
+            | ObjectRequest::RowDigests(_)
             | ObjectRequest::CutParity { .. }) => self.serve_parity(request, body).await,
             ObjectRequest::Write { file, disk, offset } => {
                 self.write_copy(from, file, (disk, offset), body).await
@@ -97,16 +97,25 @@ impl<W: World> Server<W> {
                 self.cut_copy(file, disk, length).await
             }
             ObjectRequest::Length { file, disk } => {
-                let is_parity = self.lacking().parity_record(file).is_some();
-                if !is_parity && self.lacking().check_copy(file, from, false).is_err() {
-                    return Ok(Reply::LostCopy.into());
-                }
-                self.mirrors().write_pending_of(file).await?;
-                let metadata = self.disk(disk)?.metadata(copy_object(file)).await;
-                let bytes = metadata.map_err(failed)?.map(|metadata| metadata.length);
-                Ok(Reply::Length { bytes }.into())
+                self.length_of_copy(from, file, disk).await.map(Answer::from)
             }
         }
+    }
+
+    async fn length_of_copy(
+        &self,
+        from: PeerId,
+        file: FileId,
+        disk: DiskId,
+    ) -> Result<Reply, Fault> {
+        let is_parity = self.lacking().parity_record(file).is_some();
+        if !is_parity && self.lacking().check_copy(file, from, false).is_err() {
+            return Ok(Reply::LostCopy);
+        }
+        self.mirrors().write_pending_of(file).await?;
+        let metadata = self.disk(disk)?.metadata(copy_object(file)).await;
+        let metadata = metadata.map_err(|error| disk_fault(self.config().id, &error))?;
+        Ok(Reply::Length { bytes: metadata.map(|metadata| metadata.length) })
     }
 
     async fn write_copy(
@@ -215,6 +224,10 @@ impl<W: World> Server<W> {
                 checked(&row.record)?;
                 self.mirrors().take_part(row, body, ObjectRequest::Encode).await?;
                 Ok(Reply::Done.into())
+            }
+            ObjectRequest::RowDigests(row) => {
+                checked(&row.record)?;
+                Ok(Reply::Digests(self.mirrors().row_digests(row).await?).into())
             }
             ObjectRequest::Reach { record } => {
                 checked(&record)?;

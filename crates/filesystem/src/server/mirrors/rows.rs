@@ -126,63 +126,139 @@ impl<W: World> Mirrors<W> {
         kind: fn(Box<RowRequest>) -> ObjectRequest,
     ) -> Result<Option<W::Payload>, Fault> {
         let is_gathered = matches!(kind(request.clone()), ObjectRequest::Gather(_));
-        let (rows, piece) = piece_of::<W>(&request, body.as_ref())?;
-        let record = &request.record;
-        let place = record.place_of(self.own).ok_or_else(|| bad("no part of it is here"))?;
-        let file = self.of(record.file, || record.clone());
-        let file = file.ok_or_else(|| bad("no part of the file is here"))?;
-        let parity = rows.parity(piece.row);
-        if parity.server == place {
-            let range = rows.object_range(parity, piece.within);
+        let own = self.own_piece(&request, body.as_ref())?;
+        let (file, piece) = (&own.file, own.piece);
+        if let PieceKind::Parity = own.kind {
             return match (is_gathered, body) {
-                (true, _) => self.read_parity(&file, parity.disk, range).await.map(Some),
+                (true, _) => self.read_parity(file, own.disk, own.range).await.map(Some),
                 (false, Some(body)) => {
-                    self.store_parity(&file, (parity.disk, range), body).await.map(|()| None)
+                    self.store_parity(file, (own.disk, own.range), body).await.map(|()| None)
                 }
                 (false, None) => Err(bad("parity is stored from bytes")),
             };
         }
-        let own = rows.data(piece.row).into_iter().find(|at| at.server == place);
-        let own = own.ok_or_else(|| bad("no piece of that row is here"))?;
-        let range = rows.object_range(own, piece.within);
-        let is_fit = || self.check_piece(&file, own, range, is_gathered.then_some(parity));
-        is_fit()?;
-        let _held = file.hold(own.disk, range).await;
-        is_fit()?;
-        let read = disk_of(&self.world, own.disk)?.read(file.file, range.start, range.length());
-        let read = read.await.map_err(|error: DiskError| disk_fault(self.own, &error))?;
+        let parity = is_gathered.then(|| own.rows.parity(piece.row));
+        self.check_piece(&own, parity)?;
+        let _held = file.hold(own.disk, own.range).await;
+        self.check_piece(&own, parity)?;
+        let read = self.read_piece(&own).await?;
         if request.rest.is_empty() {
             return Err(bad("a row ends with its parity"));
         }
         match is_gathered {
             true => {
-                let next = self.ask_row(&file, piece, request.rest, None, kind).await?;
+                let next = self.ask_row(file, piece, request.rest, None, kind).await?;
                 let next = next.filter(|next| next.length() == read.length());
                 let next = next.ok_or_else(|| bad("a piece was answered without bytes"))?;
                 Ok(Some(read.xor(&next)))
             }
             false => {
                 let combined = body.map_or(read.clone(), |body| body.xor(&read));
-                self.ask_row(&file, piece, request.rest, Some(combined), kind).await
+                self.ask_row(file, piece, request.rest, Some(combined), kind).await
             }
         }
     }
 
-    /// Refuses a piece that this server lacks, or whose changes the parity may lack.
-    fn check_piece(
+    /// Returns the digests of the other pieces of a row, of which this server has one, and of the
+    /// parity.
+    ///
+    /// # Errors
+    /// Fails when one of them cannot be read, or may lack changes.
+    pub(super) async fn digests_of_others(
         &self,
-        file: &Rc<MirroredFile>,
-        own: Location,
-        range: ByteRange,
-        parity: Option<Location>,
-    ) -> Result<(), Fault> {
+        file: &MirroredFile,
+        rows: &Rows,
+        piece: RowPiece,
+    ) -> Result<Vec<u32>, Fault> {
+        let data = rows.data(piece.row).into_iter().map(|at| at.server);
+        let others = data.filter(|place| *place != file.place);
+        let others = others.chain([rows.parity(piece.row).server]).collect();
+        self.ask_digests(file, piece, others).await
+    }
+
+    /// Returns the digests of a piece of a row at some places, the last one first.
+    async fn ask_digests(
+        &self,
+        file: &MirroredFile,
+        piece: RowPiece,
+        mut places: Vec<ServerId>,
+    ) -> Result<Vec<u32>, Fault> {
+        let first = file.record.pool.server(places.remove(0));
+        let (record, row) = (file.record.clone(), piece.row);
+        let (offset, length) = (piece.within.start, piece.within.length());
+        let request = Box::new(RowRequest { record, row, offset, length, rest: places });
+        match self.call(file, first, ObjectRequest::RowDigests(request), None).await? {
+            (Reply::Digests(digests), _) => Ok(digests),
+            (other, _) => Err(super::unexpected(&other)),
+        }
+    }
+
+    /// Returns the digests of a piece of a row that other servers and this one have, while it does
+    /// not change.
+    pub(crate) fn row_digests(
+        &self,
+        request: Box<RowRequest>,
+    ) -> LocalBoxFuture<'_, Result<Vec<u32>, Fault>> {
+        self.row_digests_of(request).boxed_local()
+    }
+
+    async fn row_digests_of(&self, request: Box<RowRequest>) -> Result<Vec<u32>, Fault> {
+        let own = self.own_piece(&request, None)?;
+        if let PieceKind::Parity = own.kind {
+            let parity = self.read_parity(&own.file, own.disk, own.range).await?;
+            return Ok(vec![parity.digest()]);
+        }
+        let parity = Some(own.rows.parity(own.piece.row));
+        self.check_piece(&own, parity)?;
+        let _held = own.file.hold(own.disk, own.range).await;
+        self.check_piece(&own, parity)?;
+        let read = self.read_piece(&own).await?;
+        if request.rest.is_empty() {
+            return Err(bad("a row ends with its parity"));
+        }
+        let mut digests = self.ask_digests(&own.file, own.piece, request.rest).await?;
+        digests.push(read.digest());
+        Ok(digests)
+    }
+
+    /// Finds the piece of a row that this server has.
+    fn own_piece(
+        &self,
+        request: &RowRequest,
+        body: Option<&W::Payload>,
+    ) -> Result<OwnPiece, Fault> {
+        let (rows, piece) = piece_of::<W>(request, body)?;
+        let record = &request.record;
+        let place = record.place_of(self.own).ok_or_else(|| bad("no part of it is here"))?;
+        let file = self.of(record.file, || record.clone());
+        let file = file.ok_or_else(|| bad("no part of the file is here"))?;
+        let parity = rows.parity(piece.row);
+        let (kind, at) = match parity.server == place {
+            true => (PieceKind::Parity, parity),
+            false => {
+                let own = rows.data(piece.row).into_iter().find(|at| at.server == place);
+                (PieceKind::Data, own.ok_or_else(|| bad("no piece of that row is here"))?)
+            }
+        };
+        let range = rows.object_range(at, piece.within);
+        Ok(OwnPiece { file, rows, piece, kind, disk: at.disk, range })
+    }
+
+    async fn read_piece(&self, own: &OwnPiece) -> Result<W::Payload, Fault> {
+        let disk = disk_of(&self.world, own.disk)?;
+        let read = disk.read(own.file.file, own.range.start, own.range.length());
+        read.await.map_err(|error: DiskError| disk_fault(self.own, &error))
+    }
+
+    /// Refuses a piece that this server lacks, or whose changes the parity may lack.
+    fn check_piece(&self, own: &OwnPiece, parity: Option<Location>) -> Result<(), Fault> {
+        let OwnPiece { file, disk, range, .. } = own;
         let _ = self.notice_ended_connection(file);
-        let is_lost = self.lacking.is_lost(file.file, own.disk);
-        if is_lost || file.lacks(own.disk, range.end) {
+        if self.lacking.is_lost(file.file, *disk) || file.lacks(*disk, range.end) {
             return Err(bad("another piece of the row is lost too"));
         }
         let partner = parity.and_then(|parity| file.partner_at(parity.server));
-        match partner.is_some_and(|partner| partner.may_lack(range)) {
+        match partner.is_some_and(|partner| partner.may_lack(*range)) {
             true => Err(bad("the parity may lack changes of another piece of the row")),
             false => Ok(()),
         }
@@ -199,6 +275,21 @@ impl<W: World> Mirrors<W> {
         });
         Ok(try_join_all(reached).await?.into_iter().max().unwrap_or_default())
     }
+}
+
+/// Piece of a row that this server has.
+struct OwnPiece {
+    file: Rc<MirroredFile>,
+    rows: Rows,
+    piece: RowPiece,
+    kind: PieceKind,
+    disk: DiskId,
+    range: ByteRange,
+}
+
+enum PieceKind {
+    Data,
+    Parity,
 }
 
 fn bad(cause: &str) -> Fault {
