@@ -75,6 +75,14 @@ fn names_survive_the_loss_of_a_whole_directory() {
     let before = names(&place);
     place.run(&["stop"]).done();
     std::fs::remove_dir_all(place.instance().join("data/server-0")).expect("it is there");
+    // Without the copy that answers wait for, nobody takes another one unasked.
+    let (copy, kept) = (place.instance().join("data/server-1/catalogue-copy"), place.path("kept"));
+    std::fs::rename(&copy, &kept).expect("a test may move it");
+    let refill = ["start", "--servers", "3", "--refill"];
+    let refused = place.run(&refill).refused(DATA_CHECK, &["catalogue is lost"]);
+    assert!(refused.error.contains("doctor --rebuild-catalogue"), "{}", refused.error);
+    std::fs::remove_dir_all(&copy).ok();
+    std::fs::rename(&kept, &copy).expect("a test may move it");
     place.run(&["doctor", "--rebuild-catalogue"]).done();
     let started = place.run(&["start", "--servers", "3", "--degraded"]).done();
     assert!(started.text().contains("lost"), "{}", started.text());

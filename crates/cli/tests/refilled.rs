@@ -5,6 +5,7 @@
 use crate::mirrored::{
     Files, MIB, check, data, serve_again, sum, until_all_run, with_files, with_files_of,
 };
+use crate::rebuilt::until_copied;
 use crate::support;
 use client::{Connection, Instance};
 use rustix::process::Signal;
@@ -25,6 +26,7 @@ fn until_filled(place: &Place) {
         (0..3).all(|server| to_fill(place, server) == Some(0)).then_some(())
     });
     until("all copies are equal", || (sum(place, "files_behind") == 0).then_some(()));
+    until_copied(place, &[1, 2]);
 }
 
 /// Overwrites a part of the large file.

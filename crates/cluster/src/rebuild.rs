@@ -86,11 +86,12 @@ pub fn rebuild_catalogue(
         ));
     }
     let none = || no_copy("no data directory of another server has a whole one");
-    rebuild_in(&data)?.ok_or_else(none)
+    rebuild_in(&data, copies_in(&data)?)?.ok_or_else(none)
 }
 
 /// Makes a catalogue that is lost again, before a start that fills lost directories again. `None`
-/// if there is one, or no copy of it.
+/// if there is one, or if a copy of it is lost or not whole, too: others may lack changes that were
+/// answered, so [`rebuild_catalogue`] must be asked for.
 ///
 /// # Errors
 /// Copies that cannot be read, and directories that cannot be written.
@@ -99,28 +100,34 @@ pub fn rebuild_lost_catalogue(
     data: &DataDirectories,
 ) -> Result<Option<Rebuilt>, UserError> {
     let has_copy = |first: &Path| first.join(CATALOGUE_COPY).is_dir();
-    if data.firsts().next().is_none_or(has_catalogue) || !data.firsts().any(has_copy) {
+    let mut holders = data.firsts().skip(1).take(COPIES_MAX).peekable();
+    let are_there = holders.peek().is_some() && holders.all(has_copy);
+    if data.firsts().next().is_none_or(has_catalogue) || !are_there {
         return Ok(None);
     }
     let _nobody_starts = begin_start(instance)?;
     match instance.read() {
         // The start says so.
         Ok(file) if why_running(instance, &file).is_some() => Ok(None),
-        _ => rebuild_in(data),
+        _ => {
+            let copies = copies_in(data)?;
+            let are_whole = copies.len() == data.by_server.len().saturating_sub(1).min(COPIES_MAX);
+            if are_whole { rebuild_in(data, copies) } else { Ok(None) }
+        }
     }
 }
 
-/// Makes the catalogue again of the newest copy in data directories; `None` if there is none.
-fn rebuild_in(data: &DataDirectories) -> Result<Option<Rebuilt>, UserError> {
-    let firsts: Vec<&Path> = data.firsts().collect();
-    let Some((own, others)) = firsts.split_first() else { return Ok(None) };
-    let mut copies = Vec::new();
-    for (server, first) in (1..).zip(others) {
-        copies.extend(copy_in(server, first)?);
-    }
-    if copies.is_empty() {
-        return Ok(None);
-    }
+/// Reads the whole copies in data directories.
+fn copies_in(data: &DataDirectories) -> Result<Vec<Copy>, UserError> {
+    let firsts = (0..).zip(data.firsts()).skip(1);
+    let copies = firsts.map(|(server, first)| copy_in(server, first));
+    Ok(copies.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
+/// Makes the catalogue again of the newest of the copies in data directories; `None` if there is
+/// none.
+fn rebuild_in(data: &DataDirectories, copies: Vec<Copy>) -> Result<Option<Rebuilt>, UserError> {
+    let Some(own) = data.firsts().next().filter(|_| !copies.is_empty()) else { return Ok(None) };
     let generation = newest_generation(data.by_server.iter().flatten())?;
     rebuild_of(own, copies, generation).map(Some)
 }
