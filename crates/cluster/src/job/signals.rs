@@ -8,6 +8,7 @@ use super::slurm::{SlurmJob, kill_wait};
 use client::{Instance, clean_up_and_exit};
 use interface::{ExitCode, UserError};
 use rustix::process::{Signal, pidfd_send_signal};
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +35,9 @@ const PROGRAM_SHARE: f64 = 0.65;
 
 /// Share of that time after which the servers stop, which takes them some seconds at most.
 const COPY_SHARE: f64 = 0.85;
+
+/// Last words of a run that was interrupted.
+const STOPPED: &str = "unisono: the servers have stopped";
 
 /// Effect of a signal.
 enum Target {
@@ -165,7 +169,7 @@ impl Signals {
     }
 
     /// Makes a signal stop the servers of an instance in good order and end this process with
-    /// exit code 130, after `message`.
+    /// exit code 130. `message` is printed first.
     pub fn stop_on_signal(&self, instance: &Instance, message: String) {
         self.set(Target::Stop(instance.clone(), message));
     }
@@ -194,10 +198,14 @@ impl State {
                 self.forwarded += 1;
             }
             Target::Stop(instance, message) => {
+                if instance.read().is_ok() {
+                    // First: there may be no time to wait for a server that is lost.
+                    let _ = writeln!(std::io::stderr(), "{message}");
+                }
                 // The run may have been stopping them, and has done so while this one waited.
                 let stopped = crate::stop(instance).err().filter(|_| instance.read().is_ok());
-                let end = stopped.map_or_else(String::new, |error| format!("\n{error}"));
-                clean_up_and_exit(130, &format!("{message}{end}"));
+                let end = stopped.map_or_else(|| STOPPED.to_owned(), |error| error.to_string());
+                clean_up_and_exit(130, &end);
             }
         }
     }

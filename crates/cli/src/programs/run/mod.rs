@@ -103,6 +103,10 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     };
     let again = start_command(arguments, &job);
     let message = format!("unisono: interrupted; the data of the run is kept: {again}");
+    if signals.forwarded() > 0 {
+        // Whoever interrupts a program may kill this command, too, before the files are copied.
+        present::note(&format!("unisono: interrupted; until its end, the data is kept: {again}"));
+    }
     signals.stop_on_signal(job.instance(), message);
     let mut outcome = finish(arguments, &mut job, ending, &copy_out, &again);
     let (file, seconds) = (&outcome.file, outcome.ending.seconds);
