@@ -48,6 +48,10 @@ pub(crate) const MIRRORS: &str = "mirrors";
 /// directory.
 pub(crate) const LACKING: &str = "lacking";
 
+/// Subdirectory of the protections of files that were changed, in the server's first data
+/// directory.
+const PROTECTIONS: &str = "protections";
+
 /// File of recorded file sizes that no data shows, in the server's first data directory.
 pub(crate) const SIZES: &str = "sizes";
 
@@ -185,6 +189,7 @@ fn create_records(plan: &ServerPlan) -> Result<Vec<(RecordTable, PathBuf)>, User
         (RecordTable::Sizes, SIZES),
         (RecordTable::Mirrors, MIRRORS),
         (RecordTable::Lacking, LACKING),
+        (RecordTable::Protections, PROTECTIONS),
     ];
     records.push(match plan.id {
         0 => (RecordTable::Catalogue, CATALOGUE),

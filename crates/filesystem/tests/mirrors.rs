@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use support::{
     Cluster, Numbers, Shape, Start, cluster_with_faults, create, create_alone, expect_copies_equal,
-    for_each_seed, image, replace_server, start_server, transfer, write_image,
+    for_each_seed, image, replace_server, start_replaced, start_server, transfer, write_image,
 };
 use units::{ByteRange, ClientId, Duration, ServerId};
 use wire::{FileRecord, Scrubbed};
@@ -477,6 +477,58 @@ fn protection_is_changed_while_a_client_writes() {
         );
         let own = Rc::clone(&cluster);
         cluster.engine.run(async move { change_protection(&own, seed).await }).unwrap();
+    });
+}
+
+/// Protects a file, or ceases to, starts a server again, perhaps without its directory, and has a
+/// client write that knows the file from before.
+async fn change_with_an_old_record(own: &Cluster, seed: u64) {
+    let (start, mut numbers) = (own.start(0), Numbers::new(seed));
+    let client = start.connect().await.unwrap();
+    let before = create_alone(&client, &own.shape, "f", 1_000).await.unwrap();
+    let mut content = image(seed, 1_000);
+    write(&client, &before, 0, &content).await;
+    client.flush(&before, true).await.unwrap();
+    client.close(&before).await.unwrap();
+    client.protect(&before, Protection::Mirror).await.unwrap();
+    until_equal(&start, &client).await;
+    let restarted = 1 + numbers.below(u64::from(own.shape.servers) - 1) as u32;
+    own.machine.kill(restarted);
+    let mut servers = Vec::new();
+    if seed % 2 == 0 {
+        servers.push(replace_server(&own.machine, &own.shape, restarted, 1));
+        let client = start.connect().await.unwrap();
+        while client.status().await.into_iter().any(|it| it.unwrap().refill.files > 0) {
+            start.world.sleep(Duration::from_ms(20)).await;
+        }
+        until_equal(&start, &client).await;
+        own.machine.kill(restarted);
+    }
+    own.machine.restart(restarted);
+    // A server knows how often its directories were replaced.
+    let replaced = u64::from(seed % 2 == 0);
+    servers.push(start_replaced(&own.machine, &own.shape, restarted, replaced));
+    let client = start.connect().await.unwrap();
+    let opened = client.open_record(before.clone()).await.unwrap();
+    let new = image(!seed, 1_000);
+    write(&client, &opened, 0, &new).await;
+    overwrite(&mut content, 0, &new);
+    client.flush(&opened, true).await.unwrap();
+    until_equal(&start, &client).await;
+    expect_copies_equal(own, &client.open("f").await.unwrap()).await;
+    lose_and_bare(own, &content, &mut numbers).await;
+}
+
+#[test]
+fn clients_that_knew_a_file_before_it_was_protected_write_its_copies() {
+    for_each_seed("mirrors", "clients_that_knew_a_file_before", 40, |seed| {
+        let cluster = cluster_with_faults(
+            Shape { protection: Protection::None, ..shape(seed) },
+            RECORD_CHANGE,
+        );
+        let own = Rc::clone(&cluster);
+        let check = async move { change_with_an_old_record(&own, seed).await };
+        cluster.engine.run(check).unwrap();
     });
 }
 

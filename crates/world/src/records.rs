@@ -21,12 +21,20 @@ pub enum RecordTable {
     /// Files of which disks that took the place of lost ones lack what those had: on each node its
     /// own.
     Lacking,
+    /// Protections of files that were changed since the files were made: on each node its own.
+    Protections,
 }
 
 impl RecordTable {
     /// All tables; `table as usize` is the index here.
-    pub const ALL: [Self; 5] =
-        [Self::Catalogue, Self::Sizes, Self::CatalogueCopy, Self::Mirrors, Self::Lacking];
+    pub const ALL: [Self; 6] = [
+        Self::Catalogue,
+        Self::Sizes,
+        Self::CatalogueCopy,
+        Self::Mirrors,
+        Self::Lacking,
+        Self::Protections,
+    ];
 }
 
 /// Durable records, each a number with some bytes. The bytes are real in every world.

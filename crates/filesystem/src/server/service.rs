@@ -11,6 +11,7 @@ use crate::server::catalogue::{Catalogue, CatalogueCopy, OtherServer};
 use crate::server::clients::session::Session;
 use crate::server::config::ServerConfig;
 use crate::server::files::kept_sizes::KeptSizes;
+use crate::server::files::protections::Protections;
 use crate::server::mirrors::Marks;
 use crate::server::refill::Lacking;
 use crate::server::state::Server;
@@ -67,10 +68,11 @@ pub async fn serve_among_others<W: World>(
         id => copy = Some(CatalogueCopy::load(world.clone(), id).await?),
     }
     let kept_sizes = KeptSizes::load(world.clone(), config.id).await?;
+    let protections = Protections::load(world.clone(), config.id).await?;
     let marks = Marks::load(world.clone(), config.id).await?;
     let lacking = Lacking::load(world.clone(), config.id, &config).await?;
-    let others = is_ready();
-    let server = Server::new(world, config, kept_sizes, catalogue, copy, marks, lacking);
+    let (others, kept) = (is_ready(), (kept_sizes, protections));
+    let server = Server::new(world, config, kept, catalogue, copy, marks, lacking);
     let addresses = others.iter().map(|other| (other.server, other.address.clone()));
     server.others().learn(addresses);
     let copies = server.catalogue().map(Catalogue::copies);

@@ -13,6 +13,7 @@ use crate::server::files::in_place_files::InPlaceFiles;
 use crate::server::files::kept_sizes::KeptSizes;
 use crate::server::files::open_file::OpenFile;
 use crate::server::files::open_files::OpenFiles;
+use crate::server::files::protections::Protections;
 use crate::server::files::write_failures::WriteFailures;
 use crate::server::groups::Groups;
 use crate::server::leases::{Leases, Readers};
@@ -35,7 +36,7 @@ pub(crate) struct Server<W: World> {
     config: ServerConfig,
     cache: BlockCache<W>,
     write_failures: Rc<WriteFailures>,
-    files: OpenFiles,
+    files: OpenFiles<W>,
     in_place: InPlaceFiles,
     kept_sizes: Rc<KeptSizes<W>>,
     disks: Rc<FileDisks<W>>,
@@ -64,7 +65,7 @@ impl<W: World> Server<W> {
     pub(crate) fn new(
         world: W,
         config: ServerConfig,
-        kept_sizes: KeptSizes<W>,
+        (kept_sizes, protections): (KeptSizes<W>, Protections<W>),
         catalogue: Option<Catalogue<W>>,
         catalogue_copy: Option<CatalogueCopy<W>>,
         marks: (Marks<W>, Vec<Marked>),
@@ -83,8 +84,9 @@ impl<W: World> Server<W> {
         let mirrors = Mirrors::new(world.clone(), own, told, known, marks, refill, sizes);
         let mirrors = Rc::new(mirrors);
         let (failures, copies) = (Rc::clone(&write_failures), Rc::clone(&mirrors));
-        let files = OpenFiles::default();
-        let known = (Rc::clone(&lacking), Rc::clone(files.protections()));
+        let protections = Rc::new(protections);
+        let files = OpenFiles::new(Rc::clone(&protections));
+        let known = (Rc::clone(&lacking), protections);
         let disks = Rc::new(FileDisks::new(world.clone(), &config, failures, copies, known));
         let cache = BlockCache::new(
             world.clone(),
@@ -165,7 +167,7 @@ impl<W: World> Server<W> {
     }
 
     /// Files that clients have open.
-    pub(crate) fn files(&self) -> &OpenFiles {
+    pub(crate) fn files(&self) -> &OpenFiles<W> {
         &self.files
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct FileDisks<W: World> {
     failures: Rc<WriteFailures>,
     mirrors: Rc<Mirrors<W>>,
     lacking: Rc<Lacking<W>>,
-    protections: Rc<Protections>,
+    protections: Rc<Protections<W>>,
     /// True if nothing may be changed.
     read_only: bool,
     /// Number of ranges that were repaired.
@@ -46,7 +46,7 @@ impl<W: World> FileDisks<W> {
         config: &ServerConfig,
         failures: Rc<WriteFailures>,
         mirrors: Rc<Mirrors<W>>,
-        (lacking, protections): (Rc<Lacking<W>>, Rc<Protections>),
+        (lacking, protections): (Rc<Lacking<W>>, Rc<Protections<W>>),
     ) -> Self {
         let spaces = world.disks().iter().map(|_| Cell::default()).collect();
         let (server, read_only) = (config.id, config.read_only);

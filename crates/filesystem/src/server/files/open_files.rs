@@ -12,6 +12,7 @@ use std::ops::Bound;
 use std::rc::Rc;
 use units::{FileId, Timestamp};
 use wire::{Fault, FileRecord, FileSize};
+use world::World;
 
 /// Files that one client has open, ascending.
 #[derive(Default)]
@@ -25,8 +26,7 @@ impl ClientFiles {
 }
 
 /// All files open at a server.
-#[derive(Default)]
-pub(crate) struct OpenFiles {
+pub(crate) struct OpenFiles<W> {
     open: RefCell<BTreeMap<FileId, Rc<OpenFile>>>,
     /// Files whose data was dropped here. Numbers are never given again, so a client that knew one
     /// before must not bring it back.
@@ -34,8 +34,8 @@ pub(crate) struct OpenFiles {
     /// Sizes at the last close of files that were cut since the start. A client that opens such a
     /// file with an older record must not bring back what was cut off.
     cut: RefCell<BTreeMap<FileId, FileSize>>,
-    /// Protection of files that was changed since the start. The record of a client may be older.
-    protections: Rc<Protections>,
+    /// Protection of files that was changed. The record of a client may be older.
+    protections: Rc<Protections<W>>,
     /// Sizes and times of the files that were closed last, which the catalogue has or is about to
     /// get. The record of a client may be older: it may have asked the catalogue before.
     closed: RefCell<ClosedFiles>,
@@ -67,7 +67,12 @@ const CLOSED_KEPT: usize = 1 << 12;
 /// Maximum number of files that one client may have open.
 const OPEN_FILES_MAX: usize = 1 << 16;
 
-impl OpenFiles {
+impl<W: World> OpenFiles<W> {
+    pub(crate) fn new(protections: Rc<Protections<W>>) -> Self {
+        let (open, dropped, cut, closed) = Default::default();
+        Self { open, dropped, cut, protections, closed }
+    }
+
     /// Opens a file for a client; opening it again changes nothing. Returns true when the client
     /// did not have it open. All clients must know the same stripe and servers, so that the first
     /// to open it cannot deceive the others.
@@ -109,21 +114,23 @@ impl OpenFiles {
         Ok(place.is_err())
     }
 
-    /// Notes that the protection of a file is changed.
-    pub(crate) fn protect(&self, file: FileId, protection: Protection) {
-        self.protections.change(file, protection);
-        if let Some(open) = self.open.borrow().get(&file) {
-            open.protect(protection);
+    /// Notes that files have these protections now. They are on stable storage when this returns.
+    pub(crate) async fn protect(&self, changed: &[(FileId, Protection)]) -> Result<(), Fault> {
+        self.protections.keep(changed).await?;
+        for (file, protection) in changed {
+            if let Some(open) = self.open.borrow().get(file) {
+                open.protect(*protection);
+            }
         }
+        Ok(())
     }
 
-    /// Protections that were changed since the start.
-    pub(crate) fn protections(&self) -> &Rc<Protections> {
+    /// Protections that were changed.
+    pub(crate) fn protections(&self) -> &Protections<W> {
         &self.protections
     }
 
-    /// Returns a record with the protection that its file has now, as far as that was changed since
-    /// the start.
+    /// Returns a record with the protection that its file has now.
     pub(crate) fn as_protected(&self, record: FileRecord) -> FileRecord {
         let changed = self.protections.of(record.file);
         FileRecord { protection: changed.unwrap_or(record.protection), ..record }

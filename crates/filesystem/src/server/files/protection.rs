@@ -34,14 +34,14 @@ impl<W: World> Server<W> {
                 let mirrored = mirrored.ok_or_else(none)?;
                 self.mirrors().lose_copy(&mirrored).await?;
                 self.mirrors().record(true).await?;
-                self.files().protect(file, protection);
+                self.files().protect(&[(file, protection)]).await?;
                 self.files().protections().until_no_bare_change(file).await;
                 // The copy may have been written before the last of these changes.
                 self.mirrors().lose_copy(&mirrored).await?;
                 self.mirrors().record(true).await?;
             }
             Protection::None => {
-                self.files().protect(file, protection);
+                self.files().protect(&[(file, protection)]).await?;
                 self.mirrors().end(file).await;
             }
         }

@@ -1,18 +1,25 @@
 //! Protection of files by their numbers, and changes that are not made at copies.
 //!
-//! Invariant: whoever knows an older protection of a file, such as a block in the cache, changes
-//! the file as its latest protection says.
+//! Invariant: whoever knows an older protection of a file, such as a block in the cache or a client
+//! that was away while the server was started again, changes the file as its latest protection
+//! says.
 
+use crate::server::faults::records_fault;
 use crate::signal::Signal;
 use policy::Protection;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use units::FileId;
+use std::collections::{BTreeMap, BTreeSet};
+use units::{FileId, ServerId};
+use wire::Fault;
+use world::{RecordChange, RecordTable, World};
 
-/// Protections of files that were changed since the start.
-#[derive(Default)]
-pub(crate) struct Protections {
+/// Protections of files that were changed since the files were made.
+pub(crate) struct Protections<W> {
+    world: W,
+    server: ServerId,
     changed: RefCell<BTreeMap<FileId, Protection>>,
+    /// Files whose records are to be removed.
+    forgotten: RefCell<BTreeSet<FileId>>,
     /// Number of changes on their way to disks that are not made at a copy.
     bare: RefCell<BTreeMap<FileId, u32>>,
     /// Notified when such a change has ended.
@@ -20,26 +27,59 @@ pub(crate) struct Protections {
 }
 
 /// Change that is not made at a copy. Ends when dropped.
-pub(crate) struct BareChange<'a>(&'a Protections, FileId);
+pub(crate) struct BareChange<'a, W>(&'a Protections<W>, FileId);
 
-impl Protections {
-    /// Notes that the protection of a file is changed.
-    pub(super) fn change(&self, file: FileId, protection: Protection) {
-        self.changed.borrow_mut().insert(file, protection);
+impl<W: World> Protections<W> {
+    /// Loads what was changed from the records of this node.
+    pub(crate) async fn load(world: W, server: ServerId) -> Result<Self, Fault> {
+        let records = world.records(RecordTable::Protections).await;
+        let records = records.map_err(|error| records_fault(server, &error))?;
+        let decoded = records.into_iter().map(|(key, value)| {
+            let file = FileId(key);
+            let protection = wire::decode_record(&value).map_err(|error| {
+                let cause = format!("the record of the protection of {file} is damaged: {error}");
+                Fault::DiskFailed { server, cause }
+            })?;
+            Ok((file, protection))
+        });
+        let changed = RefCell::new(decoded.collect::<Result<BTreeMap<_, _>, Fault>>()?);
+        let (forgotten, bare, ended) = Default::default();
+        Ok(Self { world, server, changed, forgotten, bare, ended })
     }
 
-    /// Protection of a file, if it was changed since the start.
+    /// Notes that files have these protections. They are on stable storage when this returns.
+    pub(crate) async fn keep(&self, changed: &[(FileId, Protection)]) -> Result<(), Fault> {
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let forgotten = self.forgotten.take();
+        let removed = forgotten.iter().map(|file| RecordChange::remove(file.0));
+        let put = |(file, protection): &(FileId, Protection)| {
+            RecordChange::put(file.0, wire::encode_record(protection))
+        };
+        let changes = removed.chain(changed.iter().map(put)).collect();
+        if let Err(error) = self.world.record_change(RecordTable::Protections, changes).await {
+            self.forgotten.borrow_mut().extend(forgotten);
+            return Err(records_fault(self.server, &error));
+        }
+        self.changed.borrow_mut().extend(changed.iter().copied());
+        Ok(())
+    }
+
+    /// Protection of a file, if it was changed.
     pub(crate) fn of(&self, file: FileId) -> Option<Protection> {
         self.changed.borrow().get(&file).copied()
     }
 
-    /// Forgets a file whose data is dropped.
+    /// Forgets a file whose data is dropped. Its record goes with the next change of another one.
     pub(super) fn forget(&self, file: FileId) {
-        self.changed.borrow_mut().remove(&file);
+        if self.changed.borrow_mut().remove(&file).is_some() {
+            self.forgotten.borrow_mut().insert(file);
+        }
     }
 
     /// Begins a change that is not made at a copy.
-    pub(super) fn begin_bare_change(&self, file: FileId) -> BareChange<'_> {
+    pub(super) fn begin_bare_change(&self, file: FileId) -> BareChange<'_, W> {
         *self.bare.borrow_mut().entry(file).or_default() += 1;
         BareChange(self, file)
     }
@@ -50,7 +90,7 @@ impl Protections {
     }
 }
 
-impl Drop for BareChange<'_> {
+impl<W> Drop for BareChange<'_, W> {
     fn drop(&mut self) {
         let mut bare = self.0.bare.borrow_mut();
         if let Some(changes) = bare.get_mut(&self.1) {

@@ -192,6 +192,7 @@ impl<W: World> Server<W> {
         file: FileId,
         protection: Protection,
     ) -> Result<Answer<W::Payload>, Fault> {
+        let protection = self.files().protections().of(file).unwrap_or(protection);
         let known = self.files().forget(file);
         self.kept_sizes().forget(file);
         self.kept_sizes().forget(copy_object(file));

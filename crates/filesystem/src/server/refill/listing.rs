@@ -42,6 +42,13 @@ impl<W: World> Server<W> {
             let files = entries.into_iter().map(Entry::into_file);
             let files = files.collect::<Result<Vec<FileRecord>, Fault>>()?;
             after = files.last().map(|file| file.file).or(after);
+            if !self.config().read_only {
+                // What was recorded of them may be lost, too.
+                let protected = files.iter().filter(|file| file.protection != Protection::None);
+                let protected: Vec<_> =
+                    protected.map(|file| (file.file, file.protection)).collect();
+                self.files().protect(&protected).await?;
+            }
             let lacking = files.into_iter().filter_map(|file| self.lacks(file, disks, is_behind));
             let lacking: Vec<LackingFile> = lacking.collect();
             count += lacking.len();
