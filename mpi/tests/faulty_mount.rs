@@ -1,4 +1,5 @@
-//! A file system whose writes fail or wait, for tests: it passes all else to a directory below it.
+//! A file system without direct I/O whose writes fail or wait, for tests: it passes all else to a
+//! directory below it.
 
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
@@ -16,6 +17,9 @@ use std::time::{Duration, SystemTime};
 
 /// Time for which the kernel keeps what it has learned of a file: none.
 const TTL: Duration = Duration::ZERO;
+
+/// Flag of an open for direct I/O.
+const DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
 
 /// Fate of writes.
 #[derive(Default)]
@@ -220,8 +224,11 @@ impl Filesystem for FaultySystem {
         }
     }
 
-    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        reply.opened(FileHandle(0), FopenFlags::empty());
+    fn open(&self, _: &Request, _: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        match flags.0 & DIRECT {
+            0 => reply.opened(FileHandle(0), FopenFlags::empty()),
+            _ => reply.error(Errno::EINVAL),
+        }
     }
 
     fn read(

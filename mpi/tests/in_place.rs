@@ -55,12 +55,14 @@ fn ordinary_files_have_what_programs_write_in_place() {
 
 #[test]
 fn programs_that_check_mpi_io_pass_in_place() {
-    for (family, name, sources) in [
-        (Family::Mpich, "conformance", &CONFORMANCE[..]),
-        (Family::OpenMpi, "requests", &["requests.c"]),
-        (Family::OpenMpi, "modes", &["modes.c"]),
+    let direct = &["--servers", "2", "--direct"][..];
+    for (family, name, sources, options) in [
+        (Family::Mpich, "conformance", &CONFORMANCE[..], &direct[..2]),
+        (Family::OpenMpi, "conformance", &CONFORMANCE[..], direct),
+        (Family::OpenMpi, "requests", &["requests.c"], &direct[..2]),
+        (Family::OpenMpi, "modes", &["modes.c"], &direct[..2]),
     ] {
-        let servers = Servers::start();
+        let servers = Servers::start_as(&std::env::temp_dir(), options);
         let (_home, top) = directory();
         let program = compiled(&servers, family, name, sources);
         let mut command = servers.mpiexec(family, 3);
@@ -88,6 +90,43 @@ fn a_run_in_place_leaves_the_file_and_nothing_else() {
     let text = done(run);
     assert_eq!(std::fs::read_to_string(top.join("out")).unwrap(), "xxx", "{text}");
     assert_eq!(names(&top), ["out"], "{text}");
+}
+
+#[test]
+fn links_lead_to_what_the_patterns_match_or_nowhere() {
+    let family = Family::OpenMpi;
+    let servers = Servers::start();
+    let (_home, top) = directory();
+    let program = compiled(&servers, family, "stamp", &["stamp.c"]);
+    for folder in ["in", "out"] {
+        std::fs::create_dir(top.join(folder)).unwrap();
+    }
+    std::fs::write(top.join("out/data"), "zzz").unwrap();
+    std::os::unix::fs::symlink("../out/data", top.join("in/link.dat")).unwrap();
+    std::os::unix::fs::symlink("../out", top.join("in/folder")).unwrap();
+    let stamp = |name: &str, letter: &str, patterns: &str| {
+        let mut command = servers.mpiexec(family, 2);
+        command.arg(&program).args([name, letter]).current_dir(&top);
+        command.env("UNISONO_IN_PLACE", patterns);
+        command
+    };
+    let inside = format!("{}/in/*", top.display());
+    for name in ["in/link.dat", "in/folder/data", "in/folder/new"] {
+        let (code, text) = ended(stamp(name, "x", &inside));
+        assert_ne!(code, Some(0), "{text}");
+        let target = if name.ends_with("new") { "out/new" } else { "out/data" };
+        for words in ["leads by a link to ", target, "name that path in a pattern too"] {
+            assert!(text.contains(words), "{name}: {words:?} is missing: {text}");
+        }
+    }
+    assert_eq!(names(&top.join("out")), ["data"]);
+    let read = || std::fs::read_to_string(top.join("out/data")).unwrap();
+    assert_eq!(read(), "zzz");
+    // A pattern of names alone says nothing of the place.
+    for (patterns, letter) in [(format!("{inside},*/out/*"), "a"), ("*.dat".into(), "b")] {
+        done(stamp("in/link.dat", letter, &patterns));
+        assert_eq!(read(), format!("{}z", letter.repeat(2)), "{patterns}");
+    }
 }
 
 #[test]

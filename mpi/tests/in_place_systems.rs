@@ -140,6 +140,62 @@ fn files_in_place_are_right_on_each_file_system() {
     }
 }
 
+/// True if a process has a file open for direct I/O.
+fn has_direct(process: u64, path: &Path) -> bool {
+    let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let numbers = open.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let direct = rustix::fs::OFlags::DIRECT.bits();
+    let mut flags = numbers.filter_map(|number| {
+        let target = std::fs::read_link(format!("/proc/{process}/fd/{number}")).ok()?;
+        let known = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{number}")).ok()?;
+        let flags = known.lines().find_map(|line| line.strip_prefix("flags:"))?.trim();
+        (target == path).then(|| u32::from_str_radix(flags, 8).unwrap())
+    });
+    flags.any(|flags| flags & direct != 0)
+}
+
+#[test]
+fn direct_transfers_are_right_on_each_file_system() {
+    // Proves: with --direct, servers open an ordinary file for direct I/O too, and what programs read
+    // and write in pieces of any length is right; a file system without direct I/O is named.
+    let family = Family::Mpich;
+    let servers = Servers::start_as(&std::env::temp_dir(), &["--servers", "2", "--direct"]);
+    let ((_home, usual), memory) = (directory(), tempfile::tempdir_in("/dev/shm").unwrap());
+    let xfs = is_root().then(Xfs::new);
+    let mut places = vec![usual, memory.path().to_owned()];
+    places.extend(xfs.iter().map(Xfs::point));
+    let holder = compiled(&servers, family, "in_place", &["in_place.c"]);
+    for place in places {
+        let path = place.join("file");
+        assert_eq!(failures(in_place(&servers, family, &path, "*")), [""; 0]);
+        assert_whole(&path);
+        // A program has it open while it starts one that looks at the servers.
+        let mut hold = servers.mpiexec(family, 1);
+        hold.arg(&holder)
+            .arg(&path)
+            .arg("touch held; while [ -e held ]; do sleep 0.01; done; false");
+        hold.env("UNISONO_IN_PLACE", "*").current_dir(&place);
+        let mut holding = hold.spawn().unwrap();
+        let held = place.join("held");
+        while !held.exists() {
+            assert!(holding.try_wait().unwrap().is_none(), "it ended early");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        for process in servers.processes() {
+            assert!(has_direct(process, &path), "{path:?}");
+        }
+        std::fs::remove_file(held).unwrap();
+        assert!(holding.wait().unwrap().success());
+    }
+    let faulty = FaultyMount::new();
+    let path = faulty.point().join("file");
+    let (code, text) = ended(in_place(&servers, family, &path, "*"));
+    assert_ne!(code, Some(0), "{text}");
+    for words in ["supports no direct I/O", "--direct only where"] {
+        assert!(text.contains(words), "{words:?} is missing: {text}");
+    }
+}
+
 /// True where this process may mount.
 fn is_root() -> bool {
     let shown = Command::new("id").arg("-u").output().unwrap().stdout;

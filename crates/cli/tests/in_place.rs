@@ -6,6 +6,7 @@ use crate::support;
 use client::{Connection, ConnectionOptions, File, InPlaceOptions, Instance};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use support::{Place, bytes, gone, signal, until};
@@ -63,6 +64,42 @@ fn files_in_place_outlive_servers() {
     file.close().expect("all is there");
     assert!(std::fs::read(&path).expect("it is there") == content);
     assert_eq!(std::fs::read_dir(home.path()).expect("it is there").count(), 1);
+}
+
+#[test]
+fn direct_transfers_have_any_offset_and_length() {
+    // Proves: with --direct, pieces of any offset and length are written beside what is there, and
+    // read as other programs have written them; the file is as long as what was written.
+    let (place, home) = (Place::new(), tempfile::tempdir().expect("a test has room"));
+    place.start(&["--servers", "2", "--direct"]);
+    let path = home.path().join("file");
+    let (file, mut content) = (open(&place, &path), Vec::new());
+    let mut number = 1_u64;
+    let mut below = |end: usize| {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (number >> 33) as usize % end
+    };
+    for round in 0..60 {
+        let (offset, length) = (below(5 * MIB), 1 + below([100, 300_000, 3 * MIB][round % 3]));
+        let new = vec![round as u8 + 1; length];
+        content.resize(content.len().max(offset + length), 0);
+        content[offset..][..length].copy_from_slice(&new);
+        file.write_at(&new, offset as u64).expect("it has room");
+        if round % 4 == 0 {
+            file.flush(true).expect("it is stored");
+            assert!(std::fs::read(&path).expect("it is there") == content, "round {round}");
+        }
+        let from = below(content.len());
+        let mut found = vec![0; below(content.len() - from) + 1];
+        assert_eq!(file.read_at(&mut found, from as u64).expect("it is there"), found.len());
+        assert!(found == content[from..][..found.len()], "round {round}");
+    }
+    file.close().expect("all is there");
+    // Another program changes what no server has any more.
+    let others = std::fs::OpenOptions::new().write(true).open(&path).expect("it is there");
+    others.write_all_at(&[200; 777], 123_456).expect("it has room");
+    content[123_456..][..777].fill(200);
+    assert!(read(&open(&place, &path), content.len()) == content);
 }
 
 #[test]

@@ -432,6 +432,10 @@ fn what_cannot_be_is_an_error_of_the_system() {
     };
     assert_eq!(set(&file, "user.mine", b"1"), Err(Errno::OPNOTSUPP));
     assert_eq!(set(&file, "user.unisono.layout", b"servers=1"), Err(Errno::PERM));
+    for word in [&b"mirror"[..], b"parity:4", b"twice", b"\xff"] {
+        assert_eq!(set(&mount.directory, "user.unisono.protection", word), Err(Errno::INVAL));
+        assert_eq!(set(&file, "user.unisono.protection", word), Err(Errno::INVAL));
+    }
     assert_eq!(set(&mount.directory, "user.unisono.layout", b"blocks=1"), Err(Errno::INVAL));
     assert_eq!(set(&mount.directory, "user.unisono.layout", b"block_bytes=0"), Err(Errno::INVAL));
     set(&mount.directory, "user.unisono.layout", b"block_bytes=65536").unwrap();
@@ -453,6 +457,51 @@ fn what_cannot_be_is_an_error_of_the_system() {
     assert_eq!(fs::read(mount.path("f")).unwrap(), b"x");
     let named = OFlags::PATH | OFlags::NOFOLLOW;
     assert!(rustix::fs::open(mount.path("f"), named, Mode::empty()).is_ok());
+}
+
+#[test]
+fn attributes_show_and_set_protection() {
+    // Proves: an attribute of a file protects it, and one of a directory the files that are made in
+    // it; the other doors see that, and what they set is seen here.
+    let place = Place::with_servers(3);
+    let Some(mount) = Mount::new(&place) else { return };
+    let get = |name: &str| {
+        let mut value = [0; 64];
+        let path = mount.path(name);
+        let length = rustix::fs::getxattr(path, "user.unisono.protection", &mut value).unwrap();
+        String::from_utf8(value[..length].to_vec()).unwrap()
+    };
+    let set = |name: &str, word: &[u8]| {
+        let none = rustix::fs::XattrFlags::empty();
+        rustix::fs::setxattr(mount.path(name), "user.unisono.protection", word, none).unwrap();
+    };
+    let told = |name: &str| {
+        place.run(&["layout", "get", name, "--json"]).json()["protection"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    fs::write(mount.path("f"), [7; 100_000]).unwrap();
+    assert_eq!((get("f"), get("")), ("none".into(), "none".into()));
+    set("f", b"parity:2");
+    assert_eq!((get("f"), told("f")), ("parity:2".into(), "parity:2".into()));
+    set("f", b"mirror\n");
+    assert_eq!((get("f"), told("f")), ("mirror".into(), "mirror".into()));
+    fs::create_dir(mount.path("d")).unwrap();
+    set("d", b"mirror");
+    fs::write(mount.path("d/g"), b"x").unwrap();
+    assert_eq!(
+        (get("d"), get("d/g"), told("d/g")),
+        ("mirror".into(), "mirror".into(), "mirror".into())
+    );
+    place.run(&["layout", "set", "f", "--protect", "none"]).done();
+    assert_eq!(get("f"), "none");
+    assert_eq!(fs::read(mount.path("f")).unwrap(), [7; 100_000]);
+    symlink("f", mount.path("link")).unwrap();
+    let mut value = [0; 64];
+    let link = mount.path("link");
+    let of_link = rustix::fs::lgetxattr(link, "user.unisono.protection", &mut value);
+    assert_eq!(of_link, Err(Errno::NODATA));
 }
 
 #[test]

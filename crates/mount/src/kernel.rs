@@ -350,13 +350,16 @@ impl Filesystem for Kernel {
         reply: ReplyEmpty,
     ) {
         let set = || {
-            if name.to_str() != Some(extended::LAYOUT) {
-                return Err(Errno::EOPNOTSUPP);
-            }
+            let set = match name.to_str() {
+                Some(extended::LAYOUT) => extended::set_layout,
+                Some(extended::PROTECTION) => extended::set_protection,
+                _ => return Err(Errno::EOPNOTSUPP),
+            };
             let found = self.look(ino)?;
-            extended::set_layout(&self.connection, &found, value)?;
+            set(&self.connection, &found, value)?;
             self.kept.forget_defaults(found.node);
-            Ok(())
+            // Keeps its record as it is now.
+            self.look(ino).map(|_| ())
         };
         reply_empty(set(), reply);
     }

@@ -191,6 +191,9 @@ impl Kernel {
                 self.connection.node_path(node(inode)).map(String::into_bytes).map_err(error)
             }
             Some(extended::LAYOUT) => Ok(extended::layout_text(&self.look(inode)?).into_bytes()),
+            Some(extended::PROTECTION) => {
+                Ok(extended::protection_word(&self.look(inode)?)?.into_bytes())
+            }
             _ => Err(Errno::ENODATA),
         }
     }

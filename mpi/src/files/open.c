@@ -206,6 +206,18 @@ static int check_launcher(void)
     return MPI_SUCCESS;
 }
 
+/* Refuses a name that leads out of the patterns of UNISONO_IN_PLACE by a link. */
+static int check_place(const open_file_t *file, const char *given)
+{
+    char path[PATH_BYTES], cause[3 * PATH_BYTES];
+    if (!file->is_in_place || !name_leaves_place(given, path))
+        return MPI_SUCCESS;
+    snprintf(cause, sizeof cause, "\"%s\" leads by a link to %s, which no pattern of --in-place matches (%s)",
+             given, path, getenv("UNISONO_IN_PLACE"));
+    return wrong(MPI_ERR_BAD_FILE, CALL_File_open, cause,
+                 "name that path in a pattern too, or open a file that the patterns match");
+}
+
 static int prepare(open_file_t *file, MPI_Info info)
 {
     file->options = (unisono_collective_options_t){.size = sizeof file->options};
@@ -228,6 +240,8 @@ static int open_first(open_file_t *file, const char *given, const char *mounted,
     if (code == MPI_SUCCESS && !(file->name = mounted ? strdup(mounted)
                                                       : name_in_instance(given, CALL_File_open, &code)))
         code = code == MPI_SUCCESS ? MPI_ERR_NO_MEM : code;
+    if (code == MPI_SUCCESS)
+        code = check_place(file, given);
     if (code == MPI_SUCCESS) {
         opened.instance = unisono_instance_number(file->unisono);
         snprintf(opened.name, sizeof opened.name, "%s", file->name);

@@ -34,15 +34,20 @@ int name_has_scheme(const char *bare)
     return strncmp(bare, "unisono:", 8) == 0;
 }
 
-/* 1 when one of the patterns matches the text. */
-static int matches(const char *patterns, const char *text)
+/* 1 when one of the patterns matches the text. `is_wide`: patterns with a slash do not count. */
+static int matches_some(const char *patterns, const char *text, int is_wide)
 {
     char *list = strdup(patterns), *rest = list, *pattern;
     int found = 0;
     while (list && !found && (pattern = strsep(&rest, ",")))
-        found = *pattern && fnmatch(pattern, text, 0) == 0;
+        found = *pattern && !(is_wide && strchr(pattern, '/')) && fnmatch(pattern, text, 0) == 0;
     free(list);
     return found;
+}
+
+static int matches(const char *patterns, const char *text)
+{
+    return matches_some(patterns, text, 0);
 }
 
 /* Stores the path of a relative name below PWD, in which the shell keeps links. Returns 0 or -1. */
@@ -126,6 +131,13 @@ int name_is_in_place(const char *name)
 {
     return name && !name_has_scheme(name_bare(name))
            && (is_matched("UNISONO_IN_PLACE", name) || has_type("UNISONO_IN_PLACE", name));
+}
+
+int name_leaves_place(const char *name, char path[PATH_BYTES])
+{
+    const char *patterns = getenv("UNISONO_IN_PLACE"), *bare = name_bare(name);
+    return patterns && !has_type("UNISONO_IN_PLACE", name) && !matches_some(patterns, name, 1)
+           && !matches_some(patterns, bare, 1) && name_resolve(bare, path) == 0 && !matches(patterns, path);
 }
 
 int name_is_taken(const char *name)

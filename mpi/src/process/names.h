@@ -21,6 +21,11 @@ int name_is_taken(const char *name);
  * UNISONO_MATCH, and such a name is taken. */
 int name_is_in_place(const char *name);
 
+/* 1 for a name in place that is, or leads through, a link out of what UNISONO_IN_PLACE confines: only
+ * patterns with a slash match it as it is given, and none matches the path with links followed, which is
+ * stored. */
+int name_leaves_place(const char *name, char path[PATH_BYTES]);
+
 /* 0 for a name that cannot be a path below a mount of an instance (unisono mount). For others the library
  * must be asked: name_mounted. Costs one statfs for a path on another file system. */
 int name_may_be_mounted(const char *name);

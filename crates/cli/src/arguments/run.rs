@@ -30,6 +30,10 @@ pub(crate) struct Run {
     /// Keep files in memory, this much at each server, which is taken at the start.
     #[arg(long, value_parser = memory, value_name = "SIZE", conflicts_with = "data")]
     pub(crate) memory: Option<u64>,
+    /// Bypass the page cache (O_DIRECT) in the data directories, and with --in-place in long
+    /// transfers of the ordinary files: for devices and file systems that are faster without.
+    #[arg(long, conflicts_with = "memory")]
+    pub(crate) direct: bool,
     /// Protection of new files against the loss of a server: none, mirror (the next server of a
     /// file has a copy of what a server holds, which takes twice the space), or parity (each row of
     /// blocks has a parity block on a further server; parity:4 has rows of 4 blocks)

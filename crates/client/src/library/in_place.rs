@@ -11,7 +11,8 @@ use std::path::Path;
 
 /// Help for servers that cannot work on a file.
 const UNSUITABLE: &str = "use servers that find the file at this path and keep their data in \
-                          directories (not --memory), and no other instance on this file";
+                          directories (not --memory), with --direct only where the file system \
+                          has direct I/O, and no other instance on this file";
 
 /// Options of the open of an ordinary file.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

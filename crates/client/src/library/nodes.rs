@@ -5,6 +5,7 @@ use super::connection::Connection;
 use super::file::File;
 use crate::files::{Placement, Usual, made_now, placement};
 use interface::UserError;
+use policy::Protection;
 use units::FileId;
 use wire::{
     AttributeChanges, FileDefaults, FileRecord, Made, NewKind, NewNode, NodeEntry, Place,
@@ -192,6 +193,16 @@ impl Connection {
             || what,
             async move |shared| shared.client.set_defaults(&directory, defaults).await,
         )
+    }
+
+    /// Protects a file, or ceases to. Its copies are written then, or removed. `file` is its record
+    /// as the catalogue has it now.
+    ///
+    /// # Errors
+    /// Fails when the file is on too few servers, or one of them does not answer.
+    pub fn protect_file(&self, file: FileRecord, protection: Protection) -> Result<(), UserError> {
+        let what = format!("cannot change the protection of {:?}", file.name);
+        self.run(|| what, async move |shared| shared.client.protect(&file, protection).await)
     }
 
     /// Bytes in total, and bytes free, on all disks of the servers that answer.

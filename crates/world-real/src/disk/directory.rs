@@ -22,6 +22,7 @@ use crate::worker::WorkerState;
 use rustix::fs::{AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use units::{ByteRange, FileId};
@@ -272,7 +273,8 @@ impl Directory {
     }
 
     /// Makes the ordinary file at `path` an object, without checksums. It is read and written
-    /// through the page cache, where other programs of this host see it.
+    /// through the page cache, where other programs of this host see it, unless the disk uses direct
+    /// I/O: then whole sectors of long transfers bypass it, and the system keeps both alike.
     pub(super) fn adopt(
         &mut self,
         object: FileId,
@@ -301,7 +303,8 @@ impl Directory {
             }
         }
         let shared = rustix::io::fcntl_dupfd_cloexec(&file, 0)?;
-        let data = Data::new(file.into(), false);
+        let sectors = self.options.direct.then(|| reopen_direct(&file)).transpose()?;
+        let data = Data::ordinary(file.into(), sectors.map(Into::into));
         let reservations = Preallocation::new(false, &data)?;
         let version = self.next_use();
         self.root.adopt(object, shared);
@@ -548,4 +551,15 @@ impl Drop for Directory {
 fn range_of(offset: u64, length: u64) -> Result<ByteRange, Failure> {
     let range = ByteRange::checked_at(offset, length);
     range.filter(|range| range.end <= OBJECT_BYTES_MAX).ok_or(Failure::System(Errno::INVAL))
+}
+
+/// Opens an open file once more, for direct I/O and as it was opened.
+fn reopen_direct(file: &OwnedFd) -> Result<OwnedFd, Failure> {
+    let access = rustix::fs::fcntl_getfl(file)? & OFlags::ACCMODE;
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let flags = access | OFlags::CLOEXEC | OFlags::DIRECT;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Err(Failure::NotDirect),
+        opened => Ok(opened?),
+    }
 }

@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     Vanished,
     /// Another process has locked the ordinary file.
     Locked,
+    /// The file system of the ordinary file has no direct I/O.
+    NotDirect,
     /// Error of the system.
     System(Errno),
     /// Bytes that are not those that were written.
@@ -39,6 +41,10 @@ impl Failure {
             Self::Vanished => DiskError::Vanished { disk },
             Self::Locked => {
                 let cause = "another instance works on it, or another program has locked it";
+                DiskError::Failed { disk, operation, cause: cause.to_owned() }
+            }
+            Self::NotDirect => {
+                let cause = "its file system supports no direct I/O, which --direct asks for";
                 DiskError::Failed { disk, operation, cause: cause.to_owned() }
             }
             // EFBIG: the file exceeds the limit of the process or the file system.

@@ -145,7 +145,7 @@ impl Object {
 
     /// Returns the read as a direct read for another thread, if all its pieces have checksums.
     fn on_device(&self, range: ByteRange, span: ByteRange) -> Result<Option<OnDevice>, Failure> {
-        if !self.data.is_direct() {
+        if !self.data.is_direct() && !self.data.is_direct_for(span) {
             return Ok(None);
         }
         let sums = match &self.sums {
@@ -251,10 +251,13 @@ impl Object {
         }
     }
 
-    /// Returns the range to read for `range`: whole pieces, if they must be verified or aligned.
+    /// Returns the range to read for `range`: whole pieces or sectors, if they must be verified or
+    /// aligned.
     fn span(&self, range: ByteRange) -> ByteRange {
         if self.sums.is_none() && !self.data.is_direct() {
-            return range;
+            let start = range.start / SECTOR_BYTES * SECTOR_BYTES;
+            let sectors = ByteRange::new(start, range.end.next_multiple_of(SECTOR_BYTES));
+            return if self.data.is_direct_for(range) { sectors } else { range };
         }
         let pieces = pieces_of(range);
         ByteRange::new(pieces.start * PIECE_BYTES, pieces.end * PIECE_BYTES)

@@ -158,11 +158,13 @@ fn deadline(arguments: &Run, copies: Option<&Path>) -> Result<Option<Deadline>, 
 /// Starts the servers, where the job runs.
 fn start(arguments: &Run) -> Result<JobInstance, UserError> {
     let program = Program::current()?;
+    let direct = if arguments.direct { Direct::All } else { Direct::None };
     match servers::target(&arguments.hosts, false)? {
         Target::Here => {
             let servers = arguments.servers.unwrap_or(servers::SERVERS);
             let options = ServerOptions {
                 cache_bytes: arguments.cache,
+                direct,
                 memory_bytes: arguments.memory,
                 cores: arguments.server_cores.clone(),
                 wire: arguments.wire,
@@ -178,7 +180,7 @@ fn start(arguments: &Run) -> Result<JobInstance, UserError> {
                 cache_bytes: arguments.cache,
                 dirty_percent: client::DIRTY_PERCENT,
                 disk_timeout_s: client::DISK_TIMEOUT_S,
-                direct: Direct::None,
+                direct,
                 memory_bytes: arguments.memory,
                 cores: arguments.server_cores.clone(),
                 wire: arguments.wire,
