@@ -109,15 +109,24 @@ impl Cluster {
         self.submit(name, options, &format!("#!/bin/bash\n{lines}"))
     }
 
-    /// Removes the data of a run that is kept on a node. Proves that there is some.
+    /// Names of the data directories that runs have on a node.
+    fn kept(&self, node: &str) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.files.join(format!("nodes/{node}/tmp"))).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.to_string_lossy().contains("/unisono-0-")).collect()
+    }
+
+    /// Removes the data of the only run on these two nodes, which is kept. Proves that there is some.
     #[track_caller]
-    fn remove_kept(&self, node: &str, output: &str) {
-        // The report shows the end of the name of the directory, which is unique to the instance.
-        let shown = output.split("/server-0 and 1 more").next().unwrap_or_default();
-        let name = shown.rsplit('-').next().unwrap_or_default();
-        let kept = self.files.join(format!("nodes/{node}/tmp/unisono-0-{name}"));
-        std::fs::remove_dir_all(&kept)
-            .unwrap_or_else(|error| panic!("{kept:?}: {error}\n{output}"));
+    fn remove_kept(&self, nodes: [&str; 2], output: &str) {
+        let [one, other] = nodes.map(|node| self.kept(node));
+        let name = |path: &PathBuf| path.file_name().map(std::ffi::OsStr::to_owned);
+        let others: Vec<_> = other.iter().map(name).collect();
+        let both: Vec<_> = one.iter().filter(|path| others.contains(&name(path))).collect();
+        let [kept] = &both[..] else { panic!("{one:?}, {other:?}: {output}") };
+        for path in one.iter().chain(&other).filter(|path| name(path) == name(kept)) {
+            std::fs::remove_dir_all(path).unwrap();
+        }
     }
 
     /// Ends the cluster. Proves that nothing has outlived its job.
@@ -271,6 +280,39 @@ fn files_are_staged_out_before_the_time_limit(cluster: &Cluster) {
     by_run.assert_staged(&output);
 }
 
+/// A script whose servers write everything back and end when Slurm ends the job, although it goes
+/// on. Then they have what was put there.
+const STARTED: &str = "#!/bin/bash
+trap : TERM
+unisono start --data $PWD/$SLURM_JOB_NAME.data
+echo content >$SLURM_JOB_NAME.put; unisono put $SLURM_JOB_NAME.put written
+echo job: the first step is written
+sleep 1000 & wait
+until ! unisono status; do sleep 1; done >/dev/null 2>&1
+unisono stop
+";
+
+/// Proves that the servers of such a script have ended well, and have kept what was put there.
+fn assert_kept(cluster: &Cluster, options: &str, started: &Job<'_>, output: &str) {
+    for server in [0, 1] {
+        assert!(output.contains(&format!("server {server} on")), "{output}");
+    }
+    let data = format!("$PWD/{}.data", started.name);
+    let again =
+        format!("#!/bin/bash\nunisono start --data {data} && unisono cat written && unisono stop");
+    let again = cluster.submit(&format!("{}-again", started.name), options, &again);
+    let output = again.end("COMPLETED");
+    assert!(output.lines().any(|line| line == "content"), "{output}");
+}
+
+/// The limit of a job arrives while its program goes on.
+fn servers_end_well_at_the_time_limit(cluster: &Cluster) {
+    let options = "--nodes 2 --ntasks 4 --exclude n5";
+    let started = cluster.submit("at-limit", &format!("{options} --time 1"), STARTED);
+    let output = started.end("TIMEOUT");
+    assert_kept(cluster, options, &started, &output);
+}
+
 /// Slurm sends SIGTERM to every process of a job that is cancelled. The servers outlast it.
 fn files_of_cancelled_jobs_are_staged_out(cluster: &Cluster) {
     let options = "--nodes 2 --ntasks 4 --exclude n5";
@@ -286,35 +328,31 @@ fn files_of_cancelled_jobs_are_staged_out(cluster: &Cluster) {
     let script = "trap : TERM; echo content >kept; unisono put kept goes-on; \
                   echo job: the first step is written; while :; do sleep 1; done";
     let goes_on = cluster.submit_run("goes-on", options, &format!("-- sh -c '{script}'"));
-    // Servers of a job without `run` write everything back and end.
-    let script = "#!/bin/bash\ntrap : TERM\nunisono start --data $PWD/started\n\
-                  echo content >put; unisono put put written\n\
-                  echo job: the first step is written; sleep 1000 & wait\n\
-                  until ! unisono status; do sleep 1; done >/dev/null 2>&1; unisono stop\n";
-    let started = cluster.submit("started", options, script);
+    let mounted = "trap : TERM; echo content >$UNISONO_MOUNT/mounted; \
+                   echo job: the first step is written; while :; do sleep 1; done";
+    std::fs::create_dir(cluster.path("mnt")).unwrap();
+    let mounted = format!("--mount mnt -- sh -c '{mounted}'");
+    let mounted = cluster.submit_run("mounted", options, &mounted);
+    let started = cluster.submit("started", options, STARTED);
     for job in &jobs {
         job.until_it_writes();
         job.cancel();
     }
-    goes_on.until_it_writes();
-    goes_on.cancel();
-    started.until_it_writes();
-    started.cancel();
+    for job in [&goes_on, &mounted, &started] {
+        job.until_it_writes();
+        job.cancel();
+    }
     for job in jobs {
         job.assert_staged(&job.end("CANCELLED"));
     }
-    let output = goes_on.end("CANCELLED");
-    assert!(output.contains("ended by signal 9"), "{output}");
-    let staged = std::fs::read(cluster.path("goes-on.files/goes-on"));
-    assert_eq!(staged.unwrap(), b"content\n", "{output}");
-    let output = started.end("CANCELLED");
-    for server in [0, 1] {
-        assert!(output.contains(&format!("server {server} on")), "{output}");
+    for job in [goes_on, mounted] {
+        let output = job.end("CANCELLED");
+        assert!(output.contains("ended by signal 9"), "{output}");
+        let staged = std::fs::read(cluster.path(&format!("{0}.files/{0}", job.name)));
+        assert_eq!(staged.unwrap(), b"content\n", "{output}");
     }
-    let again =
-        "#!/bin/bash\nunisono start --data $PWD/started && unisono cat written && unisono stop";
-    let output = cluster.submit("again", options, again).end("COMPLETED");
-    assert!(output.lines().any(|line| line == "content"), "{output}");
+    let output = started.end("CANCELLED");
+    assert_kept(cluster, options, &started, &output);
 }
 
 /// A node fails with all its processes: the run ends with an error that names its server, and keeps
@@ -343,16 +381,15 @@ fn a_node_that_fails_is_named(cluster: &Cluster) {
         for words in words {
             assert!(output.contains(words), "{words:?} is missing: {output}");
         }
-        for node in [kept_at, "n5"] {
-            cluster.remove_kept(node, &output);
-        }
+        cluster.remove_kept([kept_at, "n5"], &output);
     }
 }
 
 #[test]
 fn jobs_of_slurm_have_servers_and_leave_nothing() {
     let Some(cluster) = Cluster::start() else { return };
-    let cases: [fn(&Cluster); 5] = [
+    let cases: [fn(&Cluster); 6] = [
+        servers_end_well_at_the_time_limit,
         files_are_staged_out_before_the_time_limit,
         a_node_that_fails_is_named,
         files_of_cancelled_jobs_are_staged_out,

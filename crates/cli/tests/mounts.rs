@@ -540,4 +540,8 @@ fn a_run_mounts_for_the_time_of_its_program() {
     let mut refused = unisono(&["run", "--servers", "1", "--no-preload", "--mount"]);
     refused.arg(&full).args(["--", "true"]);
     run(refused).refused(USAGE, &["not empty"]);
+    let mut refused = unisono(&["run", "--servers", "1", "--no-preload", "--mount"]);
+    refused.arg(place.path("missing")).args(["--", "true"]);
+    let refused = run(refused).refused(USAGE, &["make the directory first"]);
+    assert!(!refused.error.contains("server"), "nothing was started: {}", refused.error);
 }

@@ -34,4 +34,4 @@ mod points;
 mod session;
 
 pub use points::{MountPoint, mount_point, unmount};
-pub use session::{MountOptions, Mounted, mount};
+pub use session::{MountOptions, Mounted, check_directory, mount};

@@ -61,7 +61,7 @@ pub fn mount(
     directory: &Path,
     options: MountOptions,
 ) -> Result<Mounted, UserError> {
-    let what = format!("cannot mount the instance on {}", directory.display());
+    let what = cannot_mount(directory);
     let place = free_directory(&what, directory)?;
     // The kernel has its own memory for data.
     let connecting = ConnectionOptions { pool_bytes: 0, ..ConnectionOptions::from_environment()? };
@@ -92,6 +92,18 @@ pub fn mount(
     let session = session.map_err(|error| refused(&what, &error))?;
     read_further_ahead(&place, below);
     Ok(Mounted { session, place, instance: instance.clone(), file })
+}
+
+/// Refuses a directory on which nothing can be mounted, before there is an instance.
+///
+/// # Errors
+/// Fails when there is no such directory, when it is not empty, or when something is mounted there.
+pub fn check_directory(directory: &Path) -> Result<(), UserError> {
+    free_directory(&cannot_mount(directory), directory).map(|_| ())
+}
+
+fn cannot_mount(directory: &Path) -> String {
+    format!("cannot mount the instance on {}", directory.display())
 }
 
 impl Mounted {

@@ -73,6 +73,7 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, UserError> {
     if let Err(missing) = find(&arguments.program[0], "run") {
         return Ok(not_started(&missing));
     }
+    arguments.mount.as_deref().map_or(Ok(()), mount::check_directory)?;
     let copy_out = CopyOut::of(arguments)?;
     let copies = copy_out.target.prepare(arguments, &copy_out.left_out)?;
     let compare = Compare::of(arguments, preload.as_ref())?;
