@@ -542,6 +542,6 @@ fn a_run_mounts_for_the_time_of_its_program() {
     run(refused).refused(USAGE, &["not empty"]);
     let mut refused = unisono(&["run", "--servers", "1", "--no-preload", "--mount"]);
     refused.arg(place.path("missing")).args(["--", "true"]);
-    let refused = run(refused).refused(USAGE, &["make the directory first"]);
+    let refused = run(refused).refused(USAGE, &["No such file"]);
     assert!(!refused.error.contains("server"), "nothing was started: {}", refused.error);
 }

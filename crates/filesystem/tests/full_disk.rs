@@ -5,13 +5,14 @@
 
 use crate::support;
 
-use filesystem::Fault;
 use filesystem::collective::Strategy;
-use policy::{Access, Direction, ListEntry, Pattern};
+use filesystem::{Fault, NewFile};
+use policy::{Access, Buffering, Direction, ListEntry, Pattern, Pool, Protection, Stripe};
 use support::{
     Cluster, Shape, create, expect_equal, image, memory_of, read_back, share, transfer, write_image,
 };
 use units::{Duration, GIB, MIB};
+use wire::{FileRecord, Made};
 use world::Payloads;
 use world::payload::Phantom;
 use world_simulated::DiskKind;
@@ -104,5 +105,73 @@ fn full_disk_keeps_earlier_data() {
                 expect_equal(&bytes, &wanted, &format!("a file beside a full one, {strategy}"));
             }
         }
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_for_parity_alone_fails_the_write() {
+    // Proves: the collective that writes the data gets the fault, and not only a later sync, also
+    // when the server with the parity could hold its changes in memory.
+    let shape = Shape {
+        servers: 3,
+        clients: 2,
+        block_bytes: 64 * MIB,
+        cache_blocks: 8,
+        protection: Protection::Parity { blocks: 2 },
+        mechanism: DiskKind::of(Drive::hp97560()),
+        bound: Duration::from_seconds(1e5),
+        ..Shape::default()
+    };
+    let cluster = Cluster::<Phantom>::new(shape);
+    let ended = cluster.run(0..2, |start| async move {
+        let group = start.join(0).await.unwrap();
+        let write = async |file: &FileRecord| {
+            let access = "wb".parse::<Pattern>().unwrap().access(2, MIB, file.bytes).unwrap();
+            let memory = start.world.memory(access.memory_bytes(group.rank()));
+            let memory = group.share(memory).await.unwrap();
+            let write = transfer(Direction::Write, file, &access, Strategy::DiskDirected);
+            group.transfer(&write, &memory).await
+        };
+        let file = create(&group, "f", 128 * MIB, start.shape.stripe()).await.unwrap();
+        let rows = file.protection.rows(&file.stripe).unwrap();
+        let server = file.pool.server(rows.parity(0).server);
+        let free = group.client().status().await[server.0 as usize].as_ref().unwrap().disks[0].1;
+        // All but half of what the parity takes.
+        let (name, made) = ("filler".to_owned(), Made::default());
+        let filler = NewFile {
+            name,
+            bytes: (free - 32 * MIB) / (2 * MIB) * (2 * MIB),
+            stripe: Stripe::round_robin(64 * MIB, 1, 1),
+            pool: Pool::Named(vec![server]),
+            buffering: Buffering::default(),
+            protection: Protection::None,
+            made,
+        };
+        let made = match group.rank().0 {
+            0 => Some(group.client().create_as(filler).await.unwrap()),
+            _ => None,
+        };
+        group.barrier().await.unwrap();
+        let filler = match made {
+            Some(made) => made,
+            None => group.client().open("filler").await.unwrap(),
+        };
+        write(&filler).await.unwrap();
+        let refused = write(&file).await;
+        // Once there is room, a file can be written, and stored.
+        group.client().close(&filler).await.unwrap();
+        group.client().close(&file).await.unwrap();
+        group.barrier().await.unwrap();
+        if group.rank().0 == 0 {
+            group.client().remove("filler").await.unwrap();
+            group.client().remove("f").await.unwrap();
+        }
+        let file = create(&group, "g", 128 * MIB, start.shape.stripe()).await.unwrap();
+        let again = write(&file).await.and(group.client().flush(&file, true).await);
+        (refused, again)
+    });
+    for (refused, again) in ended {
+        assert!(is_full(&refused), "{refused:?}");
+        assert_eq!(again, Ok(()));
     }
 }

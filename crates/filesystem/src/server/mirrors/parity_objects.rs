@@ -19,6 +19,11 @@ use units::{ByteRange, DiskId, FileId};
 use wire::{Fault, FileRecord, FileSize};
 use world::{Disk, DiskError, Payload, World};
 
+/// Bytes that a disk has free, besides what held changes take, while changes are held: at most so
+/// many, and at most this part of the disk.
+const SPARE_BYTES: u64 = 64 << 20;
+const SPARE_PART: u64 = 16;
+
 impl<W: World> Mirrors<W> {
     /// Changes bytes of the parity of a file by a difference.
     pub(crate) async fn combine(
@@ -54,8 +59,31 @@ impl<W: World> Mirrors<W> {
                 self.write_pending(key).await.map_err(|error| disk_fault(self.own, &error))?;
             }
         }
-        self.parity.pending.add((file, number, offset), difference);
-        Ok(())
+        let key = (file, number, offset);
+        self.parity.pending.add(key, difference);
+        match self.has_room_for_pending(number).await {
+            true => Ok(()),
+            // Whoever writes the bytes hears of a full disk, and not who calls for a sync.
+            false => self.write_pending(key).await.map_err(|error| disk_fault(self.own, &error)),
+        }
+    }
+
+    /// True if a disk has room for all changes of parity that are held, and some more.
+    async fn has_room_for_pending(&self, number: DiskId) -> bool {
+        let now = self.world.now();
+        let space = match self.parity.space_of(number, now) {
+            Some(known) => known,
+            None => match self.world.disks()[number.0 as usize].space().await {
+                Ok(space) => {
+                    self.parity.has_space(number, now, space);
+                    space
+                }
+                // A write will tell.
+                Err(_) => return true,
+            },
+        };
+        let spare = SPARE_BYTES.min(space.capacity_bytes / SPARE_PART);
+        self.parity.pending.bytes().saturating_add(spare) <= space.free_bytes
     }
 
     /// Writes the oldest changes of parity until there is room for so many bytes of others.

@@ -5,9 +5,15 @@ use crate::task_lock::{TaskLock, TaskLockGuard};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use units::{DiskId, FileId};
+use units::{DiskId, Duration, FileId, Instant};
 use wire::FileSize;
-use world::Payload;
+use world::{Payload, Space};
+
+/// Time for which it counts what space a disk had.
+const SPACE_KNOWN: Duration = Duration::from_ms(100);
+
+/// Free bytes of a disk below which it is asked each time.
+const ASKED_BELOW_BYTES: u64 = 1 << 30;
 
 /// Sizes and locks of the parity at this server.
 pub(super) struct ParityObjects<P> {
@@ -19,6 +25,8 @@ pub(super) struct ParityObjects<P> {
     turns: RefCell<BTreeMap<(FileId, DiskId), Rc<TaskLock>>>,
     /// Held while parity is cut.
     cutting: TaskLock,
+    /// When each disk was last asked for its space, and what it had.
+    spaces: RefCell<BTreeMap<DiskId, (Instant, Space)>>,
 }
 
 impl<P: Payload> ParityObjects<P> {
@@ -29,6 +37,7 @@ impl<P: Payload> ParityObjects<P> {
             sizes: RefCell::default(),
             turns: RefCell::default(),
             cutting: TaskLock::default(),
+            spaces: RefCell::default(),
         }
     }
 
@@ -50,6 +59,18 @@ impl<P: Payload> ParityObjects<P> {
     /// Size of a file that changes of its parity have shown.
     pub(super) fn shown(&self, file: FileId) -> Option<FileSize> {
         self.sizes.borrow().get(&file).copied()
+    }
+
+    /// Space that a disk had a moment ago; `None` if it must be asked.
+    pub(super) fn space_of(&self, disk: DiskId, now: Instant) -> Option<Space> {
+        let (at, space) = *self.spaces.borrow().get(&disk)?;
+        let is_known = space.free_bytes > ASKED_BELOW_BYTES && now.since(at) < SPACE_KNOWN;
+        is_known.then_some(space)
+    }
+
+    /// Notes the space that a disk has.
+    pub(super) fn has_space(&self, disk: DiskId, now: Instant, space: Space) {
+        self.spaces.borrow_mut().insert(disk, (now, space));
     }
 
     /// Waits until no other parity is cut.

@@ -77,6 +77,11 @@ impl<P: Payload> PendingParity<P> {
         held > 0 && held + bytes > self.bytes_max
     }
 
+    /// Number of bytes of all changes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+
     /// Adds a difference to the change of the same range, if there is one.
     pub(super) fn add(&self, key: PendingKey, difference: P) {
         let known = self.take(key);
