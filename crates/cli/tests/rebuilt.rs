@@ -106,6 +106,11 @@ fn a_server_that_was_away_gets_all_names() {
         client.make_directory(name, false).expect("the catalogue is there");
     }
     drop(client);
+    until("status tells of the copy that is missing", || {
+        let status = place.run(&["status"]);
+        let words = "1 of 2 copies of the catalogue have its last change: those at servers 2";
+        status.text().contains(words).then_some(())
+    });
     let words = ["serve", "--id", "1", "--instance", instance.to_str().expect("UTF-8")];
     let again = Running::start(program(env!("CARGO_BIN_EXE_unisono"), &words));
     until_copied(&place, &[1, 2]);

@@ -25,7 +25,7 @@ mod session;
 pub use cleanup::{Cleanup, Undo, clean_up_and_exit, clean_up_on_signals};
 pub use copy::{CopyPlan, LocalOutput, STANDARD_STREAM, no_directory};
 pub use filesystem::collective::Share;
-pub use filesystem::{CollectivePlan, PlannedTransfer};
+pub use filesystem::{COPIES_MAX, CollectivePlan, PlannedTransfer};
 pub use instance::{
     CLIENTS_DIRECTORY, DIRTY_PERCENT, DISK_TIMEOUT_S, Direct, Foreign, INSTANCE_SCHEMA, Instance,
     InstanceFile, LostDisk, Member, Origin, ProcessName, ServerEntry, absolute,

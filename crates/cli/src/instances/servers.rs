@@ -6,8 +6,8 @@ use crate::output::format::{plural, show_size};
 use crate::output::present;
 use crate::output::protection::{protected_words, protection_json};
 use client::{
-    Direct, Instance, InstanceFile, LostDisk, LostFile, Protection, RefillStatus, ServerEntry,
-    ServerState, ServerStatus, Session, WireProtection,
+    COPIES_MAX, Direct, Instance, InstanceFile, LostDisk, LostFile, Protection, RefillStatus,
+    ServerEntry, ServerState, ServerStatus, Session, WireProtection,
 };
 use cluster::{
     DataDirectories, Finding, HostOptions, HostPlan, LaunchPlan, LaunchRequest, LostData, Program,
@@ -285,13 +285,16 @@ pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {
         }
         present::json(&shown)?;
     } else {
-        let wire = wire_words(wire);
+        let (wire, is_degraded) = (wire_words(wire), degraded.is_some());
         present::line(&format!("instance {}  {wire}", instance.directory().display()))?;
         if let Some(lost) = degraded {
             present::line("nothing can be changed, since it was started with --degraded")?;
             present::lines(lost_lines(&entries, &lost))?;
         }
         states.iter().try_for_each(|state| present::line(&state_line(state)))?;
+        if let Some(words) = copies_words(&states).filter(|_| !is_degraded) {
+            present::line(&words)?;
+        }
         if let Some(sum) = protection.filter(|sum| !sum.is_whole()) {
             let (words, size) = (protected_words(sum), show_size(sum.bytes));
             present::line(&format!("  {words} of {size} in files with --protect"))?;
@@ -434,6 +437,20 @@ fn state_line(state: &ServerState) -> String {
         }
         Err(cause) => format!("  {whose}  does not answer at {}: {cause}", entry.address),
     }
+}
+
+/// Returns words about the copies of the catalogue, if not all of them have its last change.
+fn copies_words(states: &[ServerState]) -> Option<String> {
+    let current = &states.first()?.status.as_ref().ok()?.copies;
+    let all = (states.len() - 1).min(COPIES_MAX);
+    let servers: Vec<String> = current.iter().map(|server| server.0.to_string()).collect();
+    let at = match &servers[..] {
+        [] => "if server 0 is lost now, so are its last changes".to_owned(),
+        servers => format!("those at servers {}", servers.join(", ")),
+    };
+    let count = servers.len();
+    (count < all)
+        .then(|| format!("  {count} of {all} copies of the catalogue have its last change: {at}"))
 }
 
 /// Returns words about the cores of a server, if it is pinned.
