@@ -134,6 +134,41 @@ pub(crate) enum SimCommand {
     Calibrate(Calibrate),
     /// Replay a trace of a disk on a disk model and compare the service times.
     Demerit(Demerit),
+    /// Simulate calls on files with and without protection, reads while the data of a server is
+    /// lost, and how long it takes to fill a new server in its place.
+    Protection(SimProtection),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SimProtection {
+    /// Machine in a scenario file, such as one that `unisono sim calibrate` has made. Options
+    /// override it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Machine: tr94, tocs97, ideal-disks, this-machine or cluster (default: tr94).
+    #[arg(long)]
+    pub(crate) machine: Option<String>,
+    /// Change a parameter of the machine, such as queue=cscan. Repeat the option for more.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Number of clients (default: 16).
+    #[arg(long, value_parser = count)]
+    pub(crate) clients: Option<u32>,
+    /// Number of servers (default: 16).
+    #[arg(long, value_parser = count)]
+    pub(crate) servers: Option<u32>,
+    /// Size of the file, which is rounded down to three blocks of each client (default: 10MiB).
+    #[arg(long, value_parser = size)]
+    pub(crate) size: Option<u64>,
+    /// Block size (default: 8KiB).
+    #[arg(long, value_parser = size, value_name = "SIZE")]
+    pub(crate) block: Option<u64>,
+    /// Protections to compare, separated by commas (default: none,mirror,parity).
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) protect: Vec<Protection>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

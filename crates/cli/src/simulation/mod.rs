@@ -3,6 +3,7 @@
 mod calibrate;
 mod demerit;
 mod head_plot;
+mod protection;
 pub(crate) mod reproduce;
 pub(crate) mod sim;
 mod trace_output;

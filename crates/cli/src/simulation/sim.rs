@@ -2,6 +2,7 @@
 
 use super::calibrate;
 use super::demerit;
+use super::protection;
 use super::trace_output;
 use crate::arguments::{Sim, SimCommand};
 use crate::output::present;
@@ -17,6 +18,7 @@ pub(crate) fn run(
     match &arguments.command {
         Some(SimCommand::Calibrate(calibrate)) => return calibrate::run(calibrate),
         Some(SimCommand::Demerit(demerit)) => return demerit::run(demerit, models),
+        Some(SimCommand::Protection(calls)) => return protection::run(calls, policies, models),
         None => {}
     }
     let file = arguments.scenario.as_deref();

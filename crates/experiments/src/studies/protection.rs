@@ -113,7 +113,11 @@ impl ProtectionDefinition {
                     let scenario = Scenario { protection, ..scenario.clone() };
                     let case = ProtectedCase { scenario, call };
                     let plain = match call {
-                        ProtectedCall::ReadWithout => rows.last().map(|row| &row.cells),
+                        // Compared with the read of all without protection.
+                        call if call.loses_server() => {
+                            let read = |row: &&ProtectionStudyRow| row.is(&[ProtectedCall::Read]);
+                            rows.iter().rfind(read).map(|row| &row.cells)
+                        }
                         _ => Some(&cells),
                     };
                     let plain = plain.and_then(|cells| cells.first()?.as_ref());
@@ -148,7 +152,7 @@ impl ProtectionStudyCell {
         plain: Option<&Self>,
     ) -> Result<Option<Self>, UserError> {
         let is_lost = case.scenario.protection == Protection::None;
-        if is_lost && case.call == ProtectedCall::ReadWithout {
+        if is_lost && case.call.loses_server() {
             return Ok(None);
         }
         let seeds = (0..u64::from(trials)).map(|trial| case.scenario.seed + trial);

@@ -29,25 +29,38 @@ pub enum ProtectedCall {
     /// As [`Read`](Self::Read), when the data of one server is lost: what that server had comes
     /// from copies, or is made of the rest of its rows.
     ReadWithout,
+    /// The data of one server is lost, and a new one in its place is filled again.
+    Refill,
 }
 
 impl ProtectedCall {
     /// Every call.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::WriteNew,
         Self::WriteAgain,
         Self::WriteBlocks,
         Self::WriteRecords,
         Self::Read,
         Self::ReadWithout,
+        Self::Refill,
     ];
 
     /// Direction of the transfer.
     pub fn direction(self) -> Direction {
         match self {
-            Self::Read | Self::ReadWithout => Direction::Read,
+            Self::Read | Self::ReadWithout | Self::Refill => Direction::Read,
             _ => Direction::Write,
         }
+    }
+
+    /// Bytes of a file, of which each client writes a whole number of blocks and of parts of them.
+    pub fn turn_bytes(clients: u32, block_bytes: u64) -> u64 {
+        STEP * u64::from(clients) * block_bytes
+    }
+
+    /// True if the data of a server is lost.
+    pub fn loses_server(self) -> bool {
+        matches!(self, Self::ReadWithout | Self::Refill)
     }
 
     /// Part of one of `clients` clients of a file of `file_bytes` bytes, in blocks of
@@ -83,6 +96,7 @@ impl fmt::Display for ProtectedCall {
             Self::WriteRecords => "write every third record",
             Self::Read => "read",
             Self::ReadWithout => "read without a server",
+            Self::Refill => "fill a lost server again",
         })
     }
 }
@@ -102,7 +116,7 @@ pub struct ProtectedCase {
 pub struct ProtectedOutcome {
     /// Simulated seconds from the begin at the first client to the end at the last one.
     pub seconds: f64,
-    /// Bytes that clients have written or read.
+    /// Bytes that clients have written or read, or that a lost server had.
     pub bytes: u64,
     /// Digest of the whole simulation.
     pub digest: u64,
@@ -110,12 +124,24 @@ pub struct ProtectedOutcome {
 
 impl ProtectedCase {
     /// Largest rate of the call over that without protection, where the disks are the limit: writes
-    /// store copies or parity too.
+    /// store copies or parity too, and one server of all is filled.
     pub fn bound(&self) -> f64 {
-        match self.call.direction() {
-            Direction::Read => 1.0,
-            Direction::Write => self.scenario.protection.data_share(&self.scenario.stripe()),
+        match (self.call, self.call.direction()) {
+            (ProtectedCall::Refill, _) => 1.0 / f64::from(self.scenario.servers),
+            (_, Direction::Read) => 1.0,
+            (_, Direction::Write) => self.data_share(),
         }
+    }
+
+    /// Share of data in what is stored.
+    fn data_share(&self) -> f64 {
+        self.scenario.protection.data_share(&self.scenario.stripe())
+    }
+
+    /// Bytes that one of all servers has of the file, with copies or parity.
+    pub(super) fn bytes_of_server(&self) -> u64 {
+        let stored = self.scenario.file_bytes as f64 / self.data_share();
+        (stored / f64::from(self.scenario.servers)) as u64
     }
 
     /// Refuses a case that makes no sense.
@@ -139,8 +165,8 @@ impl ProtectedCase {
             );
             return refused(cause, &help);
         }
-        let loses = *call == ProtectedCall::ReadWithout;
-        if loses && (scenario.protection == Protection::None || scenario.servers < 2) {
+        if call.loses_server() && (scenario.protection == Protection::None || scenario.servers < 2)
+        {
             let cause = "nothing else has what a lost server had".to_owned();
             return refused(cause, "protect the file: mirror, or parity");
         }

@@ -16,18 +16,19 @@ pub(crate) fn start<P: Kind>(scenario: &Scenario, machine: &Rc<Machine<P>>) -> V
     (0..scenario.servers).map(server).collect()
 }
 
-/// Starts a server again whose node is down, with empty disks in the place of lost ones, which stay
-/// empty: nothing may be changed.
+/// Starts a server again whose node is down, with empty disks in the place of lost ones. With
+/// `refills`, they are filled; else they stay empty, and nothing may be changed.
 pub(super) fn start_without_data<P: Kind>(
     scenario: &Scenario,
     machine: &Rc<Machine<P>>,
     id: u32,
+    refills: bool,
 ) -> TaskHandle {
     machine.replace_disks(id, &[]);
     machine.restart(id);
     let replacements = vec![1; scenario.disks_per_server as usize];
     let config = config::server(scenario, id);
-    start_one(scenario, machine, ServerConfig { replacements, read_only: true, ..config })
+    start_one(scenario, machine, ServerConfig { replacements, read_only: !refills, ..config })
 }
 
 fn start_one<P: Kind>(

@@ -72,10 +72,10 @@ impl<P: Kind> Stage<P> {
         self.machine.world(self.servers + rank)
     }
 
-    /// Loses all that a server has, and starts it again without.
-    pub(crate) fn lose_server(&self, scenario: &Scenario, id: u32) {
+    /// Loses all that a server has, and starts it again without. With `refills`, it is filled again.
+    pub(crate) fn lose_server(&self, scenario: &Scenario, id: u32, refills: bool) {
         self.machine.kill(id);
-        let task = servers::start_without_data(scenario, &self.machine, id);
+        let task = servers::start_without_data(scenario, &self.machine, id, refills);
         self.tasks.borrow_mut().push(task);
     }
 
