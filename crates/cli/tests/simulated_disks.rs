@@ -60,3 +60,36 @@ fn traces_are_replayed() {
     assert!(refused(&["sim", "demerit", &trace]).contains("cause: line 2: "));
     assert!(refused(&["sim", "demerit", &path("none")]).contains("none"));
 }
+
+#[test]
+fn calls_on_protected_files_are_simulated() {
+    // Proves: each call has a time with each protection; what nothing else has is left out; protected
+    // writes and a read without a server take longer; what makes no sense is refused.
+    let small = ["sim", "protection", "--clients", "4", "--servers", "5", "--size", "1MiB"];
+    let with = |words: &[&'static str]| [&small[..], words].concat();
+    let output = unisono(&with(&["--protect", "none,mirror,parity:4", "--json"]));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["schema"], "unisono.sim-protection/1");
+    let rows = report["rows"].as_array().unwrap();
+    let seconds = |call: &str, protection: &str| {
+        let row = rows.iter().find(|row| row["call"] == call).unwrap();
+        let results = row["results"].as_array().unwrap();
+        let found = results.iter().find(|it| it["protection"] == protection)?;
+        found["seconds"].as_f64()
+    };
+    for protection in ["mirror", "parity:4"] {
+        let of = |call: &str| seconds(call, protection).unwrap();
+        assert!(of("write a new file") > seconds("write a new file", "none").unwrap());
+        assert!(of("read without a server") > of("read") && of("fill a lost server again") > 0.0);
+    }
+    assert_eq!(seconds("read without a server", "none"), None);
+    assert_eq!(seconds("fill a lost server again", "none"), None);
+    let output = unisono(&with(&[]));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for words in ["4 clients, 5 servers", "fill a lost server again", "mirror", "parity"] {
+        assert!(text.contains(words), "{words:?} is missing: {text}");
+    }
+    assert!(refused(&with(&["--protect", "parity:5"])).contains("cause: "));
+    assert!(refused(&with(&["--set", "none=1"])).contains("none"));
+}

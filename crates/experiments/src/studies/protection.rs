@@ -16,8 +16,10 @@ const NOTE: &str = "No paper has figures of these; the claims are ours. All clie
     each call, and what they write is stored when it ends. Parity has rows of as many blocks as \
     its name says. The machine of 1994 is that of TOCS 1997, with contiguous files; the cluster \
     has 16 servers with an NVMe device each. Without a server, what it had comes from copies, or \
-    is made of the rest of its rows. The bound is the share of data in what a write stores; where \
-    disks are the limit, no write of whole rows is faster. The changes of a row are collected, and \
+    is made of the rest of its rows. A lost server is filled again by the others while no client \
+    does anything; its rate is of what it had, with copies or parity. The bound is the share of data in what a write stores; where \
+    disks are the limit, no write of whole rows is faster; of a server that is filled it is one of \
+    all disks. The changes of a row are collected, and \
     its parity is written once. What is written again is read before, by two servers: disks of \
     these machines have no page cache before them.";
 
@@ -58,8 +60,8 @@ pub struct ProtectionStudyCell {
     pub seconds: f64,
     /// Bytes that clients wrote or read, in 2^20 bytes a second.
     pub mib_s: f64,
-    /// Rate over that of the same call without protection; of a read without a server over that of
-    /// the read with all servers and without protection.
+    /// Rate over that of the same call without protection; without a server, over that of the read
+    /// with all servers and without protection.
     pub share: f64,
     /// Bound of the share where disks are the limit.
     pub bound: f64,
@@ -191,7 +193,7 @@ impl ProtectionStudyRow {
 }
 
 fn claims(rows: &[ProtectionStudyRow]) -> Vec<ClaimResult> {
-    use ProtectedCall::{Read, ReadWithout, WriteAgain, WriteBlocks, WriteNew};
+    use ProtectedCall::{Read, ReadWithout, Refill, WriteAgain, WriteBlocks, WriteNew};
     let of = |machine: &str, kind: ProtectedCall| {
         rows.iter().find(|row| row.machine == machine && row.kind == kind)
     };
@@ -234,6 +236,21 @@ fn claims(rows: &[ProtectionStudyRow]) -> Vec<ClaimResult> {
             let shares = [&[1.0, copies], &parity[..]].concat();
             row.is(&[ReadWithout]).then(|| shares.is_sorted_by(|wide, narrow| wide > narrow))
         }),
+        ClaimResult::check("filling: copies > parity, wide rows slowest", rows, |row| {
+            let (copies, parity) = row.copies_and_parity();
+            let shares = [&[copies], &parity[..]].concat();
+            row.is(&[Refill]).then(|| shares.is_sorted_by(|wide, narrow| wide > narrow))
+        }),
+        ClaimResult::check(
+            "filling where disks are the limit: share <= bound, a quarter of it at least",
+            rows,
+            |row| {
+                let is_meant = row.machine == DISKS && row.is(&[Refill]);
+                is_meant.then(|| {
+                    row.shares().all(|(share, bound)| share <= bound && share > 0.25 * bound)
+                })
+            },
+        ),
     ]
 }
 
