@@ -87,7 +87,7 @@ fn carry_out(
         Command::Record(program) => return record::run(&program),
         Command::Start(start) => servers::start(&start),
         Command::Stop(stop) => stops::stop(&stop),
-        Command::Status(status) => servers::status(&status),
+        Command::Status(it) => servers::status(&it.which, &it.what),
         Command::Doctor(doctor) => servers::doctor(&doctor),
         Command::Put(put) => copies::put(&put.which, &put.what),
         Command::Get(get) => copies::get(&get.which, &get.what),

@@ -110,7 +110,9 @@ fn a_server_is_replaced_while_the_others_serve() {
     until_all_run(&place);
     check(&place, &files, "while it is filled");
     overwrite(&place, &mut files, 9, 55);
-    until_filled(&place);
+    place.run(&["status", "--wait"]).done();
+    assert!((0..3).all(|server| to_fill(&place, server) == Some(0)));
+    assert_eq!(sum(&place, "files_behind"), 0);
     place.run(&["stop"]).done();
     again.end();
     // What it had filled is all that is left of its neighbour's part.

@@ -11,7 +11,7 @@ use super::record::Record;
 use super::reproduce::Reproduce;
 use super::run::Run;
 use super::select::Select;
-use super::servers::{Doctor, KeepMemory, RestartServers, Serve, ServeRemote, Start, Stop};
+use super::servers::{Doctor, KeepMemory, RestartServers, Serve, ServeRemote, Start, Status, Stop};
 use super::sim::Sim;
 use super::traces::Traces;
 use clap::{Args, Parser, Subcommand};
@@ -43,7 +43,7 @@ pub(crate) enum Command {
     /// Stop the servers of an instance. They first write back all dirty data.
     Stop(Stop),
     /// Show the servers of an instance, and how much of protected files is protected now.
-    Status(InstanceOnly),
+    Status(OnInstance<Status>),
     /// Check this machine, the hosts of a hostfile or job, and an instance.
     Doctor(Doctor),
     /// Copy a local file into an instance.

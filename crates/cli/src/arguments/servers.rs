@@ -213,6 +213,15 @@ pub(crate) struct KeepMemory {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct Status {
+    /// First wait until lost data directories are filled again, and all copies and parity are equal
+    /// to what they are of. On a terminal, a bar shows the progress. A server that does not answer
+    /// for a minute ends the wait.
+    #[arg(long)]
+    pub(crate) wait: bool,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) id: u32,

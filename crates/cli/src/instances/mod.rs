@@ -5,3 +5,4 @@ pub(crate) mod mounts;
 pub(crate) mod servers;
 pub(crate) mod space;
 pub(crate) mod stops;
+mod waiting;

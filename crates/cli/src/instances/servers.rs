@@ -1,7 +1,8 @@
 //! `start`, `status`, `doctor`, and the server process itself.
 
 use super::file_systems::{DiskSpace, file_systems};
-use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start};
+use super::waiting::until_whole;
+use crate::arguments::{ALL, Doctor, Hosts, InstanceOnly, Serve, Start, Status};
 use crate::output::format::{plural, show_size};
 use crate::output::present;
 use crate::output::protection::{protected_words, protection_json};
@@ -267,13 +268,16 @@ fn start_on_hosts(
     cluster::start_on_hosts(instance, &Program::current()?, &plan.launcher, placements, options)
 }
 
-pub(crate) fn status(arguments: &InstanceOnly) -> Result<(), UserError> {
-    let instance = instance(arguments);
+pub(crate) fn status(which: &InstanceOnly, what: &Status) -> Result<(), UserError> {
+    let instance = instance(which);
     let InstanceFile { degraded, servers: entries, wire, .. } = instance.read()?;
     let session = Session::new(instance.clone());
+    if what.wait && degraded.is_none() {
+        until_whole(&session)?;
+    }
     let states = session.status()?;
     let protection = session.protection(&states)?;
-    if arguments.json {
+    if which.json {
         let servers: Vec<_> = states.iter().map(state_json).collect();
         let directory = instance.directory();
         let mut shown = json!({
