@@ -63,8 +63,8 @@ fn traces_are_replayed() {
 
 #[test]
 fn calls_on_protected_files_are_simulated() {
-    // Proves: each call has a time with each protection; what nothing else has is left out; protected
-    // writes and a read without a server take longer; what makes no sense is refused.
+    // Proves: each call has a time with each protection; what nothing else has is left out; writes
+    // of copies, and a read without a server, take longer; what makes no sense is refused.
     let small = ["sim", "protection", "--clients", "4", "--servers", "5", "--size", "1MiB"];
     let with = |words: &[&'static str]| [&small[..], words].concat();
     let output = unisono(&with(&["--protect", "none,mirror,parity:4", "--json"]));

@@ -495,7 +495,8 @@ async fn change_with_an_old_record(own: &Cluster, seed: u64) {
     let restarted = 1 + numbers.below(u64::from(own.shape.servers) - 1) as u32;
     own.machine.kill(restarted);
     let mut servers = Vec::new();
-    if seed % 2 == 0 {
+    let is_replaced = seed.is_multiple_of(2);
+    if is_replaced {
         servers.push(replace_server(&own.machine, &own.shape, restarted, 1));
         let client = start.connect().await.unwrap();
         while client.status().await.into_iter().any(|it| it.unwrap().refill.files > 0) {
@@ -506,7 +507,7 @@ async fn change_with_an_old_record(own: &Cluster, seed: u64) {
     }
     own.machine.restart(restarted);
     // A server knows how often its directories were replaced.
-    let replaced = u64::from(seed % 2 == 0);
+    let replaced = u64::from(is_replaced);
     servers.push(start_replaced(&own.machine, &own.shape, restarted, replaced));
     let client = start.connect().await.unwrap();
     let opened = client.open_record(before.clone()).await.unwrap();

@@ -7,8 +7,9 @@
 //! | `user.unisono.layout` | of a file its layout, of a directory that of new files in it |
 //! | `user.unisono.protection` | of a file its protection, of a directory that of new files in it |
 //!
-//! Of these the layout of a directory and the protection of both can be set. Lists of attributes leave them out: otherwise
-//! programs that copy attributes would copy them. Other attributes are not kept.
+//! Of these the layout of a directory and the protection of both can be set. Lists of attributes
+//! leave them out: otherwise programs that copy attributes would copy them. Other attributes are
+//! not kept.
 
 use client::{Connection, EntryKind, FileDefaults, NodeEntry, Protection};
 use fuser::Errno;

@@ -1,5 +1,5 @@
-//! `status --wait`: waits until servers have filled lost data directories, and copies and parity are
-//! equal to what they are of.
+//! `status --wait`: waits until servers have filled lost data directories, and copies and parity
+//! are equal to what they are of.
 
 use crate::output::format::plural;
 use client::{ServerState, Session};

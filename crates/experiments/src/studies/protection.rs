@@ -17,10 +17,10 @@ const NOTE: &str = "No paper has figures of these; the claims are ours. All clie
     its name says. The machine of 1994 is that of TOCS 1997, with contiguous files; the cluster \
     has 16 servers with an NVMe device each. Without a server, what it had comes from copies, or \
     is made of the rest of its rows. A lost server is filled again by the others while no client \
-    does anything; its rate is of what it had, with copies or parity. The bound is the share of data in what a write stores; where \
-    disks are the limit, no write of whole rows is faster; of a server that is filled it is one of \
-    all disks. The changes of a row are collected, and \
-    its parity is written once. What is written again is read before, by two servers: disks of \
+    does anything; its rate is of what it had, with copies or parity. The bound is the share of \
+    data in what a write stores; where disks are the limit, no write of whole rows is faster; of a \
+    server that is filled it is one of all disks. The changes of a row are collected, and its \
+    parity is written once. What is written again is read before, by two servers: disks of \
     these machines have no page cache before them.";
 
 const DISKS: &str = "1994";

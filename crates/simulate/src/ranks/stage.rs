@@ -72,7 +72,7 @@ impl<P: Kind> Stage<P> {
         self.machine.world(self.servers + rank)
     }
 
-    /// Loses all that a server has, and starts it again without. With `refills`, it is filled again.
+    /// Loses all that a server has, and starts it again without. With `refills`, it is filled.
     pub(crate) fn lose_server(&self, scenario: &Scenario, id: u32, refills: bool) {
         self.machine.kill(id);
         let task = servers::start_without_data(scenario, &self.machine, id, refills);

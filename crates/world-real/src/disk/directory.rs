@@ -273,8 +273,8 @@ impl Directory {
     }
 
     /// Makes the ordinary file at `path` an object, without checksums. It is read and written
-    /// through the page cache, where other programs of this host see it, unless the disk uses direct
-    /// I/O: then whole sectors of long transfers bypass it, and the system keeps both alike.
+    /// through the page cache, where other programs of this host see it, unless the disk uses
+    /// direct I/O: then whole sectors of long transfers bypass it, and the system keeps both alike.
     pub(super) fn adopt(
         &mut self,
         object: FileId,
