@@ -55,7 +55,7 @@ impl ProtectedCall {
 
     /// Bytes of a file, of which each client writes a whole number of blocks and of parts of them.
     pub fn turn_bytes(clients: u32, block_bytes: u64) -> u64 {
-        STEP * u64::from(clients) * block_bytes
+        (STEP * u64::from(clients)).saturating_mul(block_bytes)
     }
 
     /// True if the data of a server is lost.

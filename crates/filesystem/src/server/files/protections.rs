@@ -49,21 +49,32 @@ impl<W: World> Protections<W> {
 
     /// Notes that files have these protections. They are on stable storage when this returns.
     pub(crate) async fn keep(&self, changed: &[(FileId, Protection)]) -> Result<(), Fault> {
-        if changed.is_empty() {
-            return Ok(());
-        }
-        let forgotten = self.forgotten.take();
-        let removed = forgotten.iter().map(|file| RecordChange::remove(file.0));
         let put = |(file, protection): &(FileId, Protection)| {
             RecordChange::put(file.0, wire::encode_record(protection))
         };
-        let changes = removed.chain(changed.iter().map(put)).collect();
-        if let Err(error) = self.world.record_change(RecordTable::Protections, changes).await {
-            self.forgotten.borrow_mut().extend(forgotten);
-            return Err(records_fault(self.server, &error));
-        }
+        self.store(changed.iter().map(put).collect()).await?;
         self.changed.borrow_mut().extend(changed.iter().copied());
         Ok(())
+    }
+
+    /// Removes the records of files whose data is dropped.
+    pub(crate) async fn settle(&self) -> Result<(), Fault> {
+        self.store(Vec::new()).await
+    }
+
+    /// Makes changes on stable storage, with those that remove obsolete records.
+    async fn store(&self, changes: Vec<RecordChange>) -> Result<(), Fault> {
+        let forgotten = self.forgotten.take();
+        let removed = forgotten.iter().map(|file| RecordChange::remove(file.0));
+        let changes: Vec<RecordChange> = removed.chain(changes).collect();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let changed = self.world.record_change(RecordTable::Protections, changes).await;
+        changed.map_err(|error| {
+            self.forgotten.borrow_mut().extend(forgotten);
+            records_fault(self.server, &error)
+        })
     }
 
     /// Protection of a file, if it was changed.
@@ -71,7 +82,7 @@ impl<W: World> Protections<W> {
         self.changed.borrow().get(&file).copied()
     }
 
-    /// Forgets a file whose data is dropped. Its record goes with the next change of another one.
+    /// Forgets a file whose data is dropped. Its record is removed [later](Self::settle).
     pub(super) fn forget(&self, file: FileId) {
         if self.changed.borrow_mut().remove(&file).is_some() {
             self.forgotten.borrow_mut().insert(file);

@@ -219,6 +219,7 @@ impl<W: World> Server<W> {
         // If that fails, an obsolete record stays.
         let _ = self.kept_sizes().settle().await;
         let _ = self.lacking().settle().await;
+        let _ = self.files().protections().settle().await;
         removed.map(|()| Reply::Done.into())
     }
 }
