@@ -250,7 +250,7 @@ fn a_rank_that_does_not_join_is_named_and_the_program_ends() {
             ("size", "MPI_File_set_size"),
         ] {
             let mut command = servers.mpiexec(family, 4);
-            command.arg(&program).arg(call).env("UNISONO_TIMEOUT", "2");
+            command.arg(&program).arg(call).env("UNISONO_TIMEOUT", "4");
             let (code, text) = ended(command);
             assert_eq!(code, Some(5), "{family:?} {call}: {text}");
             assert!(text.contains(&format!("error: {function} failed")), "{family:?}: {text}");

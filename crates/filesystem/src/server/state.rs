@@ -23,7 +23,9 @@ use crate::server::refill::Lacking;
 use crate::server::stop::Stop;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::memory::TransferMemory;
+use crate::signal::Signal;
 use policy::Protection;
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, ServerId};
@@ -164,6 +166,22 @@ impl<W: World> Server<W> {
     /// Failures of write-behind.
     pub(crate) fn write_failures(&self) -> &WriteFailures {
         &self.write_failures
+    }
+
+    /// Carries out work to its end, also when the client that asked for it leaves: half of it could
+    /// leave a file open, or make records and memory differ.
+    pub(crate) async fn to_its_end<T: 'static>(
+        &self,
+        work: impl Future<Output = T> + 'static,
+    ) -> T {
+        let ended = Rc::new((Cell::new(None), Signal::default()));
+        let ending = Rc::clone(&ended);
+        self.changes().spawn(async move {
+            ending.0.set(Some(work.await));
+            ending.1.notify();
+            Ok(())
+        });
+        ended.1.until(|| ended.0.take()).await
     }
 
     /// Files that clients have open.

@@ -5,8 +5,14 @@
 //! answer. The others get changes soon after. A server that connects without the last change gets
 //! all records anew.
 //!
+//! A change that begins when no other one is active is sent *early*, while it is stored here. Others
+//! are sent when all before them have ended, many in one message.
+//!
 //! Invariants:
 //! - Changes reach a copy in the order of their positions, without a gap.
+//! - A copy at the position that is stored here has what is stored here: of all changes that may
+//!   not be stored here, a copy has at most one, its last, and gets all records anew if that one
+//!   failed.
 //! - A server that does not answer delays changes once, for at most [`ANSWER_TIMEOUT`].
 
 use crate::client::greet;
@@ -58,8 +64,12 @@ pub(crate) struct Copies<W> {
     last: Cell<u64>,
     /// Position of the next change. Those of this process follow one another.
     next: Cell<u64>,
-    /// Changes that have ended before an earlier one has.
-    ended: RefCell<BTreeMap<u64, Changed>>,
+    /// Changes that have ended before an earlier one has. `None`: it was sent early.
+    ended: RefCell<BTreeMap<u64, Option<Changed>>>,
+    /// True if the last change was made. So one of this process has been stored before any is sent
+    /// early, and the next process uses no position again; and on a full disk, where all fail, none
+    /// is sent early.
+    sends_early: Cell<bool>,
     /// Position up to which all changes of this process have ended.
     settled: Cell<u64>,
     /// Position of the last change that has ended with all before.
@@ -73,6 +83,7 @@ pub(crate) struct Copies<W> {
 pub(super) struct Begun<'a, W: World> {
     copies: &'a Copies<W>,
     position: u64,
+    is_early: bool,
     is_ended: Cell<bool>,
 }
 
@@ -86,6 +97,8 @@ struct Follower {
     is_following: Cell<bool>,
     /// True once it has all records.
     is_whole: Cell<bool>,
+    /// True if it may have a change that failed.
+    is_wrong: Cell<bool>,
     waiting: RefCell<VecDeque<(u64, Changed)>>,
     waiting_bytes: Cell<usize>,
     /// Position that it has answered.
@@ -108,6 +121,11 @@ fn bytes_of(changed: &Changed) -> usize {
     changed.iter().map(|(_, value)| 16 + value.as_ref().map_or(0, Vec::len)).sum()
 }
 
+/// Changes of records, as messages have them.
+fn changed_of(changes: &[RecordChange]) -> Changed {
+    changes.iter().map(|change| (change.key, change.value.clone())).collect()
+}
+
 impl<W: World> Copies<W> {
     /// Makes none yet, of records whose last change has this position.
     pub(super) fn new(world: W, position: u64) -> Self {
@@ -119,6 +137,7 @@ impl<W: World> Copies<W> {
             last: Cell::new(last),
             next: Cell::new(next),
             ended: RefCell::default(),
+            sends_early: Cell::new(false),
             settled: Cell::new(next - 1),
             last_settled: Cell::new(last),
             followers: RefCell::default(),
@@ -140,6 +159,7 @@ impl<W: World> Copies<W> {
                 peer: Cell::new(None),
                 is_following: Cell::new(false),
                 is_whole: Cell::new(false),
+                is_wrong: Cell::new(false),
                 waiting: RefCell::default(),
                 waiting_bytes: Cell::new(0),
                 position: Cell::new(0),
@@ -158,29 +178,49 @@ impl<W: World> Copies<W> {
 
     /// Begins a change of the records. Also returns the change that records its position; `None` if
     /// there are no copies.
-    pub(super) fn begin(&self) -> Option<(Begun<'_, W>, RecordChange)> {
+    pub(super) fn begin(&self, changes: &[RecordChange]) -> Option<(Begun<'_, W>, RecordChange)> {
         if self.followers.borrow().is_empty() {
             return None;
         }
         let position = self.next.get();
+        let is_early = self.settled.get() + 1 == position && self.sends_early.get();
         self.next.set(position + 1);
         self.last.set(position);
+        if is_early {
+            self.keep(position, &changed_of(changes));
+        }
         let record = RecordChange::put(POSITION_KEY, wire::encode_record(&position));
-        Some((Begun { copies: self, position, is_ended: Cell::new(false) }, record))
+        Some((Begun { copies: self, position, is_early, is_ended: Cell::new(false) }, record))
     }
 
-    fn end(&self, position: u64, changed: Changed) {
+    /// Keeps a change for all servers that follow.
+    fn keep(&self, position: u64, changed: &Changed) {
+        for follower in self.followers.borrow().iter().filter(|one| one.is_following.get()) {
+            follower.keep(position, changed.clone());
+        }
+    }
+
+    fn end(&self, position: u64, changed: Option<Changed>) {
         self.ended.borrow_mut().insert(position, changed);
         loop {
             let next = self.settled.get() + 1;
             let Some(changed) = self.ended.borrow_mut().remove(&next) else { break };
             self.settled.set(next);
             self.last_settled.set(next);
-            for follower in self.followers.borrow().iter().filter(|one| one.is_following.get()) {
-                follower.keep(next, changed.clone());
+            // Whoever follows since an early one has begun gets it with all records.
+            if let Some(changed) = changed {
+                self.keep(next, &changed);
             }
         }
         self.copied.notify();
+    }
+
+    /// Has all servers get all records anew: they may have a change that was not made.
+    fn distrust(&self) {
+        for follower in self.followers.borrow().iter() {
+            follower.is_wrong.set(true);
+            follower.give_up();
+        }
     }
 
     /// Gives up all copies, because the server ends.
@@ -255,10 +295,11 @@ impl<W: World> Copies<W> {
         let start = self.last.get();
         // From here on, all later changes are kept for it.
         follower.follow(found);
-        if found != start {
+        if found != start || follower.is_wrong.get() {
             // Some of the earlier ones may not be in the records yet.
             self.copied.until(|| (self.settled.get() >= start).then_some(())).await;
             self.copy_all(follower, start).await?;
+            follower.is_wrong.set(false);
         }
         follower.is_whole.set(true);
         loop {
@@ -339,9 +380,9 @@ impl<W: World> Copies<W> {
 impl<W: World> Begun<'_, W> {
     /// Ends the change, which was made. Waits until the awaited copy has it, or does not answer.
     pub(super) async fn made(self, changes: Vec<RecordChange>) {
-        let changed = changes.into_iter().map(|RecordChange { key, value }| (key, value));
         self.is_ended.set(true);
-        self.copies.end(self.position, changed.collect());
+        self.copies.sends_early.set(true);
+        self.copies.end(self.position, (!self.is_early).then(|| changed_of(&changes)));
         let awaited = self.copies.followers.borrow().iter().find(|one| one.is_awaited).cloned();
         let Some(awaited) = awaited else { return };
         let is_copied = || {
@@ -354,15 +395,19 @@ impl<W: World> Begun<'_, W> {
     /// Ends the change, which was not made.
     pub(super) fn failed(self) {
         self.is_ended.set(true);
-        self.copies.end(self.position, Changed::new());
+        self.copies.sends_early.set(false);
+        if self.is_early {
+            self.copies.distrust();
+        }
+        self.copies.end(self.position, (!self.is_early).then(Changed::new));
     }
 }
 
 impl<W: World> Drop for Begun<'_, W> {
     fn drop(&mut self) {
         if !self.is_ended.get() {
-            self.copies.followers.borrow().iter().for_each(|follower| follower.give_up());
-            self.copies.end(self.position, Changed::new());
+            self.copies.distrust();
+            self.copies.end(self.position, (!self.is_early).then(Changed::new));
         }
     }
 }

@@ -6,9 +6,7 @@ use crate::scale::rare;
 use crate::server::answer::Answer;
 use crate::server::state::Server;
 use crate::server::transfers::answer_pools::{LARGE_ANSWER_BYTES, Source};
-use crate::signal::Signal;
 use policy::Buffering;
-use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::PeerId;
@@ -16,13 +14,6 @@ use wire::{
     CatalogueChange, CatalogueRequest, Fault, FileRecord, NewKind, NodeRequest, Reply, RequestId,
 };
 use world::World;
-
-/// Outcome of a catalogue change, for the request that still waits for it.
-#[derive(Default)]
-struct Answered {
-    outcome: RefCell<Option<Result<Reply, Fault>>>,
-    is_there: Signal,
-}
 
 /// Refuses an entry of the catalogue for an ordinary file, which has a path of its own.
 fn check_not_in_place(record: &FileRecord) -> Result<(), Fault> {
@@ -52,11 +43,17 @@ impl<W: World> Server<W> {
         self.answer(call, large, rare(self.serve_catalogue(request))).await
     }
 
-    /// Changes the copy of the catalogue here.
-    async fn change_copy(&self, change: CatalogueChange) -> Result<Answer<W::Payload>, Fault> {
+    /// Changes the copy of the catalogue here. That runs to its end even when the server with the
+    /// catalogue leaves: otherwise the copy could have a change beyond the position that is told.
+    async fn change_copy(
+        self: &Rc<Self>,
+        change: CatalogueChange,
+    ) -> Result<Answer<W::Payload>, Fault> {
         self.check_not_read_only()?;
-        let copy = self.own_catalogue_copy()?;
-        copy.change(change).await.map(|position| Reply::Copied { position }.into())
+        let server = Rc::clone(self);
+        let changed = async move { server.own_catalogue_copy()?.change(change).await };
+        let position = self.to_its_end(changed).await?;
+        Ok(Reply::Copied { position }.into())
     }
 
     /// Reads some records of the copy of the catalogue here.
@@ -164,21 +161,12 @@ impl<W: World> Server<W> {
         self: &Rc<Self>,
         serve: impl AsyncFnOnce(&Catalogue<W>) -> Result<Reply, Fault> + 'static,
     ) -> Result<Reply, Fault> {
-        if self.catalogue().is_none() {
-            let cause = "server 0 keeps the catalogue".to_owned();
-            return Err(Fault::BadRequest { cause });
-        }
-        let (server, answer) = (Rc::clone(self), Rc::new(Answered::default()));
-        let shared = Rc::clone(&answer);
-        self.changes().spawn(async move {
-            if let Some(catalogue) = server.catalogue() {
-                let outcome = serve(catalogue).await;
-                *shared.outcome.borrow_mut() = Some(outcome);
-                shared.is_there.notify();
-            }
-            Ok(())
-        });
-        answer.is_there.until(|| answer.outcome.borrow_mut().take()).await
+        let server = Rc::clone(self);
+        let served = async move {
+            let none = || Fault::BadRequest { cause: "server 0 keeps the catalogue".to_owned() };
+            serve(server.catalogue().ok_or_else(none)?).await
+        };
+        self.to_its_end(served).await
     }
 
     /// Refuses a new file with a replacement policy that does not exist here. (An existing file can

@@ -272,7 +272,7 @@ impl<W: World> Catalogue<W> {
     pub(super) async fn change(&self, mut changes: Vec<RecordChange>) -> Result<(), Fault> {
         let forgotten = self.forgotten.take();
         changes.extend(forgotten.iter().map(|file| RecordChange::remove(file.0)));
-        let begun = self.copies.begin().map(|(begun, position)| {
+        let begun = self.copies.begin(&changes).map(|(begun, position)| {
             let copied = changes.clone();
             changes.push(position);
             (begun, copied)

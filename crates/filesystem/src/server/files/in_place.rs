@@ -12,9 +12,7 @@ use super::open_file::OpenFile;
 use crate::server::answer::Answer;
 use crate::server::faults::disk_fault;
 use crate::server::state::Server;
-use crate::signal::Signal;
 use policy::{Buffering, Pool, Protection, Stripe};
-use std::cell::Cell;
 use std::rc::Rc;
 use units::{DiskId, FileId, PeerId};
 use wire::{Entry, EntryKind, Fault, FileRecord, Made, Reply};
@@ -145,19 +143,6 @@ impl<W: World> Server<W> {
                 });
             }
         }
-    }
-
-    /// Carries out work also when the client that asked for it leaves: half of it would leave a
-    /// file open, and locked.
-    async fn to_its_end<T: 'static>(&self, work: impl Future<Output = T> + 'static) -> T {
-        let ended = Rc::new((Cell::new(None), Signal::default()));
-        let ending = Rc::clone(&ended);
-        self.changes().spawn(async move {
-            ending.0.set(Some(work.await));
-            ending.1.notify();
-            Ok(())
-        });
-        ended.1.until(|| ended.0.take()).await
     }
 
     async fn adopt_as(&self, record: &FileRecord, lock: bool) -> Result<OrdinaryFile, Fault> {
