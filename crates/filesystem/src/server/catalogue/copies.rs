@@ -5,8 +5,8 @@
 //! answer. The others get changes soon after. A server that connects without the last change gets
 //! all records anew.
 //!
-//! A change that begins when no other one is active is sent *early*, while it is stored here. Others
-//! are sent when all before them have ended, many in one message.
+//! A change that begins when no other one is active is sent *early*, while it is stored here.
+//! Others are sent when all before them have ended, many in one message.
 //!
 //! Invariants:
 //! - Changes reach a copy in the order of their positions, without a gap.
