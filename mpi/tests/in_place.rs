@@ -122,6 +122,21 @@ fn links_lead_to_what_the_patterns_match_or_nowhere() {
     assert_eq!(names(&top.join("out")), ["data"]);
     let read = || std::fs::read_to_string(top.join("out/data")).unwrap();
     assert_eq!(read(), "zzz");
+    // A link in the directory of a pattern does not leave it, nor does a relative pattern.
+    std::os::unix::fs::symlink("out", top.join("alias")).unwrap();
+    let alias = format!("{}/alias/*", top.display());
+    let (absolute, letters) = (format!("{}/alias/data", top.display()), ["c", "d", "e", "f"]);
+    let within = [&*absolute, "alias/data", "out/data", "./out/data"];
+    let patterns = [&*alias, "alias/*", "out/d*", "./out/data"];
+    for ((name, pattern), letter) in within.into_iter().zip(patterns).zip(letters) {
+        done(stamp(name, letter, pattern));
+        assert_eq!(read(), format!("{}z", letter.repeat(2)), "{name} by {pattern}");
+    }
+    let mut here = stamp("data", "g", &alias);
+    // As a shell that has entered the directory by the link.
+    here.current_dir(top.join("out")).env("PWD", top.join("alias"));
+    done(here);
+    assert_eq!(read(), "ggz");
     // A pattern of names alone says nothing of the place.
     for (patterns, letter) in [(format!("{inside},*/out/*"), "a"), ("*.dat".into(), "b")] {
         done(stamp("in/link.dat", letter, &patterns));

@@ -133,11 +133,37 @@ int name_is_in_place(const char *name)
            && (is_matched("UNISONO_IN_PLACE", name) || has_type("UNISONO_IN_PLACE", name));
 }
 
+/* 1 when a path without links matches a pattern of which the directory before the first wildcard is resolved,
+ * too: /scratch may be a link itself, and a pattern relative. */
+static int matches_resolved(const char *pattern, const char *path)
+{
+    char directory[PATH_BYTES], resolved[PATH_BYTES], whole[2 * PATH_BYTES];
+    const char *bare = name_bare(pattern), *slash = bare + strcspn(bare, "*?[\\");
+    while (slash > bare && *slash != '/')
+        slash--;
+    const size_t bytes = (size_t)(slash - bare);
+    if (*slash != '/' || bytes >= sizeof directory)
+        return 0;
+    memcpy(directory, bare, bytes);
+    directory[bytes] = 0;
+    if (name_resolve(bytes ? directory : "/", resolved))
+        return 0;
+    snprintf(whole, sizeof whole, "%s%s", resolved[1] ? resolved : "", slash);
+    return fnmatch(whole, path, 0) == 0;
+}
+
 int name_leaves_place(const char *name, char path[PATH_BYTES])
 {
     const char *patterns = getenv("UNISONO_IN_PLACE"), *bare = name_bare(name);
-    return patterns && !has_type("UNISONO_IN_PLACE", name) && !matches_some(patterns, name, 1)
-           && !matches_some(patterns, bare, 1) && name_resolve(bare, path) == 0 && !matches(patterns, path);
+    if (!patterns || has_type("UNISONO_IN_PLACE", name) || matches_some(patterns, name, 1)
+        || matches_some(patterns, bare, 1) || name_resolve(bare, path) || matches(patterns, path))
+        return 0;
+    char *list = strdup(patterns), *rest = list, *pattern;
+    int stays = 0;
+    while (list && !stays && (pattern = strsep(&rest, ",")))
+        stays = matches_resolved(pattern, path);
+    free(list);
+    return !stays;
 }
 
 int name_is_taken(const char *name)

@@ -23,7 +23,7 @@ int name_is_in_place(const char *name);
 
 /* 1 for a name in place that is, or leads through, a link out of what UNISONO_IN_PLACE confines: only
  * patterns with a slash match it as it is given, and none matches the path with links followed, which is
- * stored. */
+ * stored, also when links are followed in the directory before its first wildcard. */
 int name_leaves_place(const char *name, char path[PATH_BYTES]);
 
 /* 0 for a name that cannot be a path below a mount of an instance (unisono mount). For others the library
