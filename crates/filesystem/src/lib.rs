@@ -12,6 +12,7 @@ mod scale;
 mod server;
 mod signal;
 mod task_lock;
+mod to_its_end;
 
 pub use client::{
     Activity, Added, Buffer, BufferPart, BufferPool, CacheCounts, Client, CollectivePlan,

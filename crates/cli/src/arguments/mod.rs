@@ -38,7 +38,7 @@ pub(crate) use reproduce::Reproduce;
 pub(crate) use run::Run;
 pub(crate) use select::{Select, SelectFormat};
 pub(crate) use servers::{ALL, Doctor, Hosts, Serve, Start, Status, Stop};
-pub(crate) use sim::{Calibrate, Demerit, Sim, SimCommand, SimProtection};
+pub(crate) use sim::{Calibrate, Demerit, Sim, SimBase, SimCommand, SimProtection};
 pub(crate) use traces::{
     ExportFormat, TraceBtio, TraceBtioClass, TraceBtioMode, TraceExport, TraceImport, TraceInfo,
     TraceLu, TracePattern, Traces,

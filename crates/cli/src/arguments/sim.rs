@@ -16,20 +16,12 @@ pub(crate) struct Sim {
     pub(crate) command: Option<SimCommand>,
     #[command(flatten)]
     pub(crate) cases: Cases,
-    /// Simulate the scenario in this file. Options override it; docs/scenarios.md explains the
-    /// keys.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) scenario: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) base: SimBase,
     /// Print the scenario that results from presets, file and options, and explain every key. The
     /// output is a file for --scenario (or JSON). Nothing is simulated.
     #[arg(long, conflicts_with_all = ["timeline", "plot"])]
     pub(crate) explain: bool,
-    /// Machine to simulate: tr94, tocs97, ideal-disks, this-machine or cluster (default: tr94).
-    #[arg(long)]
-    pub(crate) machine: Option<String>,
-    /// Change a parameter of the machine, such as queue=cscan. Repeat the option for more.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
     #[arg(long, value_name = "DISK", help = format!(
         "Disk model instead of the machine's: {}, custom:NAME of the program's own, or a file \
          FILE.toml with a description (see the examples in docs/disks)",
@@ -73,12 +65,6 @@ pub(crate) struct Sim {
     pub(crate) read_ahead: Option<String>,
     #[command(flatten)]
     pub(crate) client_cache: ClientCacheArguments,
-    /// Number of clients (default: 16).
-    #[arg(long, value_parser = count)]
-    pub(crate) clients: Option<u32>,
-    /// Number of servers (default: 16).
-    #[arg(long, value_parser = count)]
-    pub(crate) servers: Option<u32>,
     /// Clients for each server. The number of clients follows, or that of servers if only that of
     /// clients is given.
     #[arg(long, value_parser = count, value_name = "CLIENTS")]
@@ -86,12 +72,6 @@ pub(crate) struct Sim {
     /// Disks of each server, on one bus (default: 1).
     #[arg(long, value_parser = count)]
     pub(crate) disks: Option<u32>,
-    /// Size of the file (default: 10MiB).
-    #[arg(long, value_parser = size)]
-    pub(crate) size: Option<u64>,
-    /// Block size (default: 8KiB).
-    #[arg(long, value_parser = size, value_name = "SIZE")]
-    pub(crate) block: Option<u64>,
     /// Number of trials, each with a seed of its own (default: 5; 1 with --timeline and --plot).
     #[arg(long, value_parser = count)]
     pub(crate) trials: Option<u32>,
@@ -135,17 +115,19 @@ pub(crate) enum SimCommand {
     /// Replay a trace of a disk on a disk model and compare the service times.
     Demerit(Demerit),
     /// Simulate calls on files with and without protection, reads while the data of a server is
-    /// lost, and how long it takes to fill a new server in its place.
+    /// lost, and how long it takes to fill a new server in its place. The size of the file is
+    /// rounded down to three blocks of each client.
     Protection(SimProtection),
 }
 
+/// Scenario of every simulation, and the options that override it most.
 #[derive(Args, Debug)]
-pub(crate) struct SimProtection {
-    /// Machine in a scenario file, such as one that `unisono sim calibrate` has made. Options
-    /// override it.
+pub(crate) struct SimBase {
+    /// Simulate the scenario in this file, such as one that `unisono sim calibrate` has made.
+    /// Options override it; docs/scenarios.md explains the keys.
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
-    /// Machine: tr94, tocs97, ideal-disks, this-machine or cluster (default: tr94).
+    /// Machine to simulate: tr94, tocs97, ideal-disks, this-machine or cluster (default: tr94).
     #[arg(long)]
     pub(crate) machine: Option<String>,
     /// Change a parameter of the machine, such as queue=cscan. Repeat the option for more.
@@ -157,12 +139,18 @@ pub(crate) struct SimProtection {
     /// Number of servers (default: 16).
     #[arg(long, value_parser = count)]
     pub(crate) servers: Option<u32>,
-    /// Size of the file, which is rounded down to three blocks of each client (default: 10MiB).
+    /// Size of the file (default: 10MiB).
     #[arg(long, value_parser = size)]
     pub(crate) size: Option<u64>,
     /// Block size (default: 8KiB).
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) block: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SimProtection {
+    #[command(flatten)]
+    pub(crate) base: SimBase,
     /// Protections to compare, separated by commas (default: none,mirror,parity).
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) protect: Vec<Protection>,

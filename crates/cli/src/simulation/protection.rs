@@ -6,7 +6,7 @@ use crate::output::present;
 use interface::{Protection, ReplacementPolicies, UserError, mib_s};
 use serde_json::{Value, json};
 use simulate::{
-    OwnModels, ProtectedCall, ProtectedCase, ProtectedOutcome, Scenario, Setting, SimulationPlan,
+    OwnModels, ProtectedCall, ProtectedCase, ProtectedOutcome, Scenario, SimulationPlan,
     simulate_protected,
 };
 
@@ -22,12 +22,15 @@ pub(crate) fn run(
     policies: &ReplacementPolicies,
     models: &OwnModels,
 ) -> Result<(), UserError> {
-    let file = arguments.scenario.as_deref();
-    let plan = SimulationPlan::resolve(file, settings(arguments)?, policies, models)?;
+    let base = &arguments.base;
+    let mut settings = base.settings();
+    settings.extend(base.parameters()?);
+    let plan = SimulationPlan::resolve(base.scenario.as_deref(), settings, policies, models)?;
     let plan = plan.with_default_trials(1);
     let scenario = plan.scenarios().into_iter().next();
     let scenario = scenario.map(even).ok_or_else(|| {
-        UserError::usage("there is nothing to simulate", "the scenario has no case", "leave it out")
+        let help = "give the scenario a pattern, or leave --scenario out";
+        UserError::usage("there is nothing to simulate", "the scenario has no case", help)
     })?;
     let protections = match &arguments.protect[..] {
         [] => vec![Protection::None, Protection::Mirror, Protection::Parity { blocks: 0 }],
@@ -55,21 +58,6 @@ pub(crate) fn run(
 fn even(scenario: Scenario) -> Scenario {
     let turn = ProtectedCall::turn_bytes(scenario.clients, scenario.block_bytes);
     Scenario { file_bytes: (scenario.file_bytes / turn).max(1) * turn, ..scenario }
-}
-
-fn settings(arguments: &SimProtection) -> Result<Vec<Setting>, UserError> {
-    let number = |number: Option<u32>| number.map(|it| it.to_string());
-    let bytes = |bytes: Option<u64>| bytes.map(|it| it.to_string());
-    let said = [
-        ("machine", arguments.machine.clone()),
-        ("clients", number(arguments.clients)),
-        ("servers", number(arguments.servers)),
-        ("size", bytes(arguments.size)),
-        ("block", bytes(arguments.block)),
-    ];
-    let setting = |(key, value): (&str, Option<String>)| Some(Setting::option(key, &value?));
-    let said = said.into_iter().filter_map(setting).map(Ok);
-    said.chain(arguments.set.iter().map(|assignment| Setting::parameter(assignment))).collect()
 }
 
 fn as_json(scenario: &Scenario, protections: &[Protection], rows: &[Row]) -> Value {

@@ -4,7 +4,7 @@ use super::calibrate;
 use super::demerit;
 use super::protection;
 use super::trace_output;
-use crate::arguments::{Sim, SimCommand};
+use crate::arguments::{Sim, SimBase, SimCommand};
 use crate::output::present;
 use interface::{ReplacementPolicies, Report, UserError};
 use simulate::{OwnModels, Setting, SimulationPlan};
@@ -21,7 +21,7 @@ pub(crate) fn run(
         Some(SimCommand::Protection(calls)) => return protection::run(calls, policies, models),
         None => {}
     }
-    let file = arguments.scenario.as_deref();
+    let file = arguments.base.scenario.as_deref();
     let plan = SimulationPlan::resolve(file, options(arguments)?, policies, models)?;
     if arguments.explain {
         return explain(&plan, arguments.cases.json);
@@ -51,7 +51,6 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, UserError> {
     let long = |number: Option<u64>| number.map(|it| it.to_string());
     let flag = |flag: Option<bool>| flag.map(|it| it.to_string());
     let said = [
-        ("machine", arguments.machine.clone()),
         ("disk", arguments.disk.clone()),
         ("network", arguments.network.clone()),
         ("layout", arguments.layout.clone()),
@@ -61,14 +60,10 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, UserError> {
         ("read-ahead", arguments.read_ahead.clone()),
         ("payload", arguments.payload.clone()),
         ("node-group-size", text(cases.node_group_size)),
-        ("clients", text(arguments.clients)),
-        ("servers", text(arguments.servers)),
         ("clients-per-server", text(arguments.clients_per_server)),
         ("disks-per-server", text(arguments.disks)),
         ("buffers-per-disk", text(arguments.buffers)),
         ("trials", text(arguments.trials)),
-        ("size", long(arguments.size)),
-        ("block", long(arguments.block)),
         ("seed", long(arguments.seed)),
         ("protect", arguments.protect.map(|it| it.to_string())),
         ("sync", flag(arguments.sync)),
@@ -76,7 +71,8 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, UserError> {
     ];
     let said = said.into_iter().chain(arguments.client_cache.settings());
     let setting = |(key, value): (&str, Option<String>)| Some(Setting::option(key, &value?));
-    let mut settings: Vec<Setting> = said.filter_map(setting).collect();
+    let mut settings = arguments.base.settings();
+    settings.extend(said.filter_map(setting));
     let records: Vec<String> = cases.record.iter().map(u64::to_string).collect();
     let distribution = cases.distribution.as_ref().map(|_| "--distribution");
     let lists = [
@@ -89,8 +85,28 @@ fn options(arguments: &Sim) -> Result<Vec<Setting>, UserError> {
             settings.push(Setting::list(option, key, &values));
         }
     }
-    for assignment in &arguments.set {
-        settings.push(Setting::parameter(assignment)?);
-    }
+    settings.extend(arguments.base.parameters()?);
     Ok(settings)
+}
+
+impl SimBase {
+    /// Settings that the options make, but for parameters.
+    pub(super) fn settings(&self) -> Vec<Setting> {
+        let number = |number: Option<u32>| number.map(|it| it.to_string());
+        let bytes = |bytes: Option<u64>| bytes.map(|it| it.to_string());
+        let said = [
+            ("machine", self.machine.clone()),
+            ("clients", number(self.clients)),
+            ("servers", number(self.servers)),
+            ("size", bytes(self.size)),
+            ("block", bytes(self.block)),
+        ];
+        let setting = |(key, value): (&str, Option<String>)| Some(Setting::option(key, &value?));
+        said.into_iter().filter_map(setting).collect()
+    }
+
+    /// Parameters of the machine, which count last.
+    pub(super) fn parameters(&self) -> Result<Vec<Setting>, UserError> {
+        self.set.iter().map(|assignment| Setting::parameter(assignment)).collect()
+    }
 }

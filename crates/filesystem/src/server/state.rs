@@ -23,9 +23,8 @@ use crate::server::refill::Lacking;
 use crate::server::stop::Stop;
 use crate::server::transfers::active_transfers::ActiveTransfers;
 use crate::server::transfers::memory::TransferMemory;
-use crate::signal::Signal;
+use crate::to_its_end::to_its_end;
 use policy::Protection;
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::rc::Rc;
 use units::{FileId, ServerId};
@@ -174,14 +173,7 @@ impl<W: World> Server<W> {
         &self,
         work: impl Future<Output = T> + 'static,
     ) -> T {
-        let ended = Rc::new((Cell::new(None), Signal::default()));
-        let ending = Rc::clone(&ended);
-        self.changes().spawn(async move {
-            ending.0.set(Some(work.await));
-            ending.1.notify();
-            Ok(())
-        });
-        ended.1.until(|| ended.0.take()).await
+        to_its_end(self.changes(), work).await
     }
 
     /// Files that clients have open.

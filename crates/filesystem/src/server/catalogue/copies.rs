@@ -83,7 +83,8 @@ pub(crate) struct Copies<W> {
 pub(super) struct Begun<'a, W: World> {
     copies: &'a Copies<W>,
     position: u64,
-    is_early: bool,
+    /// What copies get when it has ended; `None` if it was sent early.
+    later: Option<Changed>,
     is_ended: Cell<bool>,
 }
 
@@ -119,11 +120,6 @@ pub struct OtherServer {
 
 fn bytes_of(changed: &Changed) -> usize {
     changed.iter().map(|(_, value)| 16 + value.as_ref().map_or(0, Vec::len)).sum()
-}
-
-/// Changes of records, as messages have them.
-fn changed_of(changes: &[RecordChange]) -> Changed {
-    changes.iter().map(|change| (change.key, change.value.clone())).collect()
 }
 
 impl<W: World> Copies<W> {
@@ -186,11 +182,16 @@ impl<W: World> Copies<W> {
         let is_early = self.settled.get() + 1 == position && self.sends_early.get();
         self.next.set(position + 1);
         self.last.set(position);
-        if is_early {
-            self.keep(position, &changed_of(changes));
-        }
+        let changed = changes.iter().map(|change| (change.key, change.value.clone())).collect();
+        let later = match is_early {
+            true => {
+                self.keep(position, &changed);
+                None
+            }
+            false => Some(changed),
+        };
         let record = RecordChange::put(POSITION_KEY, wire::encode_record(&position));
-        Some((Begun { copies: self, position, is_early, is_ended: Cell::new(false) }, record))
+        Some((Begun { copies: self, position, later, is_ended: Cell::new(false) }, record))
     }
 
     /// Keeps a change for all servers that follow.
@@ -379,10 +380,10 @@ impl<W: World> Copies<W> {
 
 impl<W: World> Begun<'_, W> {
     /// Ends the change, which was made. Waits until the awaited copy has it, or does not answer.
-    pub(super) async fn made(self, changes: Vec<RecordChange>) {
+    pub(super) async fn made(mut self) {
         self.is_ended.set(true);
         self.copies.sends_early.set(true);
-        self.copies.end(self.position, (!self.is_early).then(|| changed_of(&changes)));
+        self.copies.end(self.position, self.later.take());
         let awaited = self.copies.followers.borrow().iter().find(|one| one.is_awaited).cloned();
         let Some(awaited) = awaited else { return };
         let is_copied = || {
@@ -396,10 +397,15 @@ impl<W: World> Begun<'_, W> {
     pub(super) fn failed(self) {
         self.is_ended.set(true);
         self.copies.sends_early.set(false);
-        if self.is_early {
+        if self.later.is_none() {
             self.copies.distrust();
         }
-        self.copies.end(self.position, (!self.is_early).then(Changed::new));
+        self.end_without();
+    }
+
+    /// Ends the change for copies: they get nothing of it.
+    fn end_without(&self) {
+        self.copies.end(self.position, self.later.as_ref().map(|_| Changed::new()));
     }
 }
 
@@ -407,7 +413,7 @@ impl<W: World> Drop for Begun<'_, W> {
     fn drop(&mut self) {
         if !self.is_ended.get() {
             self.copies.distrust();
-            self.copies.end(self.position, (!self.is_early).then(Changed::new));
+            self.end_without();
         }
     }
 }

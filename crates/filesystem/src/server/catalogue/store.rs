@@ -273,14 +273,13 @@ impl<W: World> Catalogue<W> {
         let forgotten = self.forgotten.take();
         changes.extend(forgotten.iter().map(|file| RecordChange::remove(file.0)));
         let begun = self.copies.begin(&changes).map(|(begun, position)| {
-            let copied = changes.clone();
             changes.push(position);
-            (begun, copied)
+            begun
         });
         let changed = self.world.record_change(RecordTable::Catalogue, changes).await;
         match (begun, &changed) {
-            (Some((begun, copied)), Ok(())) => begun.made(copied).await,
-            (Some((begun, _)), Err(_)) => begun.failed(),
+            (Some(begun), Ok(())) => begun.made().await,
+            (Some(begun), Err(_)) => begun.failed(),
             (None, _) => {}
         }
         changed.map_err(|error| {

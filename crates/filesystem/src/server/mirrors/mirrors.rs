@@ -19,6 +19,7 @@ use crate::server::other_servers::OtherServers;
 use crate::server::refill::Lacking;
 use crate::signal::Signal;
 use crate::task_lock::TaskLock;
+use crate::to_its_end::to_its_end;
 use futures_util::future::{join, try_join_all};
 use futures_util::stream::{self, StreamExt};
 use std::cell::{Cell, RefCell};
@@ -510,15 +511,7 @@ impl<W: World> Mirrors<W> {
         &self,
         work: impl Future<Output = R> + 'static,
     ) -> R {
-        let done = Rc::new((RefCell::new(None), Signal::default()));
-        let told = Rc::clone(&done);
-        self.work.spawn(async move {
-            let result = work.await;
-            *told.0.borrow_mut() = Some(result);
-            told.1.notify();
-            Ok(())
-        });
-        done.1.until(|| done.0.borrow_mut().take()).await
+        to_its_end(&self.work, work).await
     }
 
     /// Makes copies equal as the server ends, as far as the other servers answer, and takes the
