@@ -108,7 +108,7 @@ fn a_server_that_was_away_gets_all_names() {
     drop(client);
     until("status tells of the copy that is missing", || {
         let status = place.run(&["status"]);
-        let words = "1 of 2 copies of the catalogue have its last change: those at servers 2";
+        let words = "1 of 2 copies of the catalogue has its last change: that at server 2";
         status.text().contains(words).then_some(())
     });
     let words = ["serve", "--id", "1", "--instance", instance.to_str().expect("UTF-8")];

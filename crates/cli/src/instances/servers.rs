@@ -450,11 +450,13 @@ fn copies_words(states: &[ServerState]) -> Option<String> {
     let servers: Vec<String> = current.iter().map(|server| server.0.to_string()).collect();
     let at = match &servers[..] {
         [] => "if server 0 is lost now, so are its last changes".to_owned(),
+        [server] => format!("that at server {server}"),
         servers => format!("those at servers {}", servers.join(", ")),
     };
     let count = servers.len();
+    let have = if count == 1 { "has" } else { "have" };
     (count < all)
-        .then(|| format!("  {count} of {all} copies of the catalogue have its last change: {at}"))
+        .then(|| format!("  {count} of {all} copies of the catalogue {have} its last change: {at}"))
 }
 
 /// Returns words about the cores of a server, if it is pinned.
